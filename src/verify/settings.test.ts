@@ -64,6 +64,12 @@ test.each<[string, VerifierSettings, string, string]>([
   expect(wrong.message).not.toContain(SECRET)
 })
 
+test("a secret of Standard Webhooks may have its version before it, as Supabase shows it", () => {
+  const secret = "v1,whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+  expect(splitSecrets(`${secret}, whsec_AAAA`)).toEqual([secret, "whsec_AAAA"])
+  expect(makeVerifier("standard-webhooks", { secret: [secret] }).needs).toBe("body")
+})
+
 test("a secret of Standard Webhooks may come without whsec_", () => {
   expect(() => makeVerifier("svix", { secret: ["MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"] })).not.toThrow()
 })

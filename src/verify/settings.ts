@@ -26,9 +26,9 @@ export function texts(form: string, split: (text: string) => readonly string[], 
   )
 }
 
-/** By comma or line; double quotes keep commas, and spaces at the ends. */
+/** By comma or line; double quotes keep commas, and spaces at the ends. The comma of `v1,whsec_` is no separator. */
 export function splitSecrets(text: string): readonly string[] {
-  return [...text.matchAll(/[^\S\n]*(?:"([^"\n]*)"(?=\s*(?:[,\n]|$))|([^,\n]+))/g)]
+  return [...text.matchAll(/[^\S\n]*(?:"([^"\n]*)"(?=\s*(?:[,\n]|$))|((?:v1,(?=whsec_))?[^,\n]+))/g)]
     .map(([, quoted, plain = ""]) => quoted ?? plain.trim())
     .filter((it) => it !== "")
 }

@@ -61,11 +61,11 @@ export function okta(): Handshake {
   })
 }
 
-/** Providers that check reachability. */
-export function head(reason: string): Handshake {
+/** Providers that check reachability, by HEAD unless other methods are named. */
+export function reachable(reason: string, methods: readonly string[] = ["HEAD"]): Handshake {
   return {
-    methods: ["HEAD"],
-    byHeaders: ({ method }) => (method === "HEAD" ? new Answered(reason) : undefined),
+    methods,
+    byHeaders: ({ method }) => (methods.includes(method) ? new Answered(reason) : undefined),
   }
 }
 

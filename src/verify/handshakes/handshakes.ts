@@ -1,5 +1,5 @@
 import { discord, eventGrid, slack, twitch, xero, zoom, asana, notion, wooCommerce } from "./by-body.ts"
-import { cloudEvents, dropbox, head, meta, msGraph, okta, xCrc } from "./by-headers.ts"
+import { cloudEvents, dropbox, meta, msGraph, okta, reachable, xCrc } from "./by-headers.ts"
 import type { Handshake, HandshakeContext } from "./handshake.ts"
 import { sns } from "./sns.ts"
 
@@ -13,16 +13,16 @@ const HANDSHAKES: { readonly [provider: string]: (context: HandshakeContext) => 
   discord: () => ({ verified: discord }),
   dropbox,
   // https://developers.intercom.com/docs/webhooks/setting-up-webhooks#configuring-your-endpoint-url
-  intercom: () => head("intercom_head"),
+  intercom: () => reachable("intercom_head"),
   // https://mandrill.zendesk.com/hc/en-us/articles/360038740014-Why-can-t-my-webhook-or-inbound-route-URL-be-verified
-  mandrill: () => head("mandrill_head"),
+  mandrill: () => reachable("mandrill_head"),
   meta,
   "ms-graph": msGraph,
   notion,
   okta,
   slack,
   // https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks/#creating-a-webhook
-  trello: () => head("trello_head"),
+  trello: () => reachable("trello_head"),
   twitch: () => ({ verified: twitch }),
   woocommerce: wooCommerce,
   "x-twitter": xCrc,

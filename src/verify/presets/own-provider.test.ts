@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test"
-import { OUTSIDE, NOW, requestOf, sendersOfTests, BODY, URL_SENT_TO } from "../../../test/support/senders.ts"
+import { createHmac } from "node:crypto"
+import {
+  OUTSIDE,
+  NOW,
+  requestOf,
+  sendersOfTests,
+  toRequest,
+  BODY,
+  URL_SENT_TO,
+} from "../../../test/support/senders.ts"
 import { readConfigurationFile } from "../../config/file/configuration-file.ts"
 import { atOnce } from "../../clock/slices.ts"
 import { sampleRequest } from "../samples/samples.ts"
@@ -28,13 +37,14 @@ function keysOf(scheme: SchemeForm): string {
 
 function hmacKeys(form: HmacForm): [string, unknown][] {
   const { header, list, prefix = "", time, toleranceMs, fixed = {} } = form
-  const isItem = time !== undefined && "item" in time
+  const isItem = time !== undefined && "item" in time && time.item !== ""
   return [
-    ["header", [header].flat().join(", ")],
+    ["header", header === undefined ? undefined : [header].flat().join(", ")],
+    ["query", form.query],
     ["separator", list === " " ? "space" : list],
     isItem ? ["signature_item", prefix.slice(0, -1)] : ["prefix", prefix === "" ? undefined : `"${prefix}"`],
     ["prefix_optional", form.prefixOptional === true ? "true" : undefined],
-    ["timestamp_item", isItem ? time.item.slice(0, -1) : undefined],
+    ["timestamp_item", time !== undefined && "item" in time ? time.item.slice(0, -1) || "*" : undefined],
     ["timestamp_header", time !== undefined && "header" in time ? time.header : undefined],
     ["timestamp_member", time !== undefined && "member" in time ? time.member : undefined],
     ["timestamp_unit", time?.unit],
@@ -50,12 +60,10 @@ function hmacKeys(form: HmacForm): [string, unknown][] {
 
 const tokenKeys = (location: TokenLocation): [string, unknown][] => [
   ["scheme", "token"],
-  ...("query" in location
-    ? [["query", location.query] as [string, unknown]]
-    : [
-        ["header", location.header] as [string, unknown],
-        ["prefix", location.prefix === undefined ? undefined : `"${location.prefix}"`] as [string, unknown],
-      ]),
+  ...Object.entries(location).map(([key, value]): [string, unknown] => [
+    key,
+    key === "prefix" && value !== undefined ? `"${value}"` : value,
+  ]),
 ]
 
 const pairs = (headers: { readonly [name: string]: string }): string =>
@@ -169,9 +177,9 @@ sample_headers = X-Event-Id={id}`)
 })
 
 test.each<[string, string]>([
-  ["", "header: is missing; add header = <the header of the signature>"],
+  ["", "header: is missing; add header = <the header of the signature>, or query"],
   ["header = X A", 'header: "X A" is not a header\'s name'],
-  ["scheme = token", "header: is missing; add header = <a header's name>, or query"],
+  ["scheme = token", "header: is missing; add header = <a header's name>, query or member"],
   ["scheme = token\nheader = A\nquery = b", "query: conflicts with header; remove one of them"],
   ["scheme = token\nheader = A, B", "header: has several names; a token is in one header"],
   ["scheme = token\nquery = b\nprefix = c", "prefix: is of a header; remove it, or name the header"],
@@ -179,7 +187,11 @@ test.each<[string, string]>([
     "scheme = token\nheader = A\nencoding = hex",
     "encoding: has no effect with scheme = token; remove it, or set scheme = hmac",
   ],
-  ["header = A\nquery = b", "query: has no effect with scheme = hmac; remove it, or set scheme = token"],
+  ["header = A\nquery = b", "query: conflicts with header; remove one of them"],
+  ["query = b\nseparator = ,", "separator: is of a header's items; remove it, or name the header"],
+  ["member = b", "member: has no effect with scheme = hmac; remove it, or set scheme = token"],
+  ["scheme = token\nmember = a\nquery = b", "member: conflicts with query; remove one of them"],
+  ["scheme = token\nmember = a\nprefix = b", "prefix: is of a header; remove it, or name the header"],
   [
     "header = A\ntimestamp_header = B\ntimestamp_item = t\nsignature_item = s\npayload = {timestamp}{body}",
     "timestamp_item: conflicts with timestamp_header; the signed time is in one place",
@@ -257,3 +269,53 @@ test("wrong options of code are named as code names them", () => {
     'in code: provider "own", option timestampHeader: {timestamp} in payload and timestampHeader, or timestampItem, belong together',
   )
 })
+
+const signed = (text: string): string => createHmac("sha256", "key").update(text).digest("hex")
+const TIMED = "header = X-S\ntimestamp_item = *\ntimestamp_unit = ms\npayload = {timestamp}.{body}"
+
+test.each<[string, string, { headers?: { [name: string]: string }; query?: string; body?: string }, string]>([
+  [
+    "a time before signatures, without a name",
+    TIMED,
+    { headers: { "X-S": `${NOW},00,${signed(`${NOW}.{}`)}` } },
+    "verified",
+  ],
+  ["no time before the signatures", TIMED, { headers: { "X-S": `${signed(`${NOW}.{}`)},00` } }, "malformed"],
+  [
+    "a time that is old",
+    TIMED,
+    { headers: { "X-S": `${NOW - 301_000},${signed(`${NOW - 301_000}.{}`)}` } },
+    "stale",
+  ],
+  [
+    "a time and a signature that come twice",
+    TIMED,
+    { headers: { "X-S": `${NOW},${signed(`${NOW}.{}`)}, ${NOW},00` } },
+    "malformed",
+  ],
+  ["a signature in the query", "query = sig", { query: `a=1&sig=${signed("{}")}` }, "verified"],
+  ["a signature of another body in the query", "query = sig", { query: `sig=${signed("{ }")}` }, "no_match"],
+  ["two signatures in the query", "query = sig", { query: `sig=${signed("{}")}&sig=0` }, "malformed"],
+  ["no signature in the query", "query = sig", { query: "a=1" }, "missing_header"],
+  ["a token in the body", "scheme = token\nmember = pass", { body: '{"pass":"key"}' }, "verified"],
+  ["another token in the body", "scheme = token\nmember = pass", { body: '{"pass":"keys"}' }, "no_match"],
+  [
+    "two tokens in the body",
+    "scheme = token\nmember = pass",
+    { body: '{"pass":"x","pass":"key"}' },
+    "duplicate_member",
+  ],
+  [
+    "a token deeper in the body",
+    "scheme = token\nmember = pass",
+    { body: '{"a":{"pass":"key"}}' },
+    "malformed",
+  ],
+])(
+  "%s, where a section says %j, given %j, is %s",
+  async (_name, lines, { headers, query = "", body = "{}" }, expected) => {
+    const request = { ...toRequest({ body, ...(headers && { headers }) }), query }
+    const result = await makeVerifier(own(lines), { secret: ["key"] }, OUTSIDE).verify(request, NOW)
+    expect(result.kind === "verified" ? result.kind : result.reason).toBe(expected)
+  },
+)

@@ -88,10 +88,12 @@ function toBody({ format, unwrap, json_fields, lists }: Values<Options>): Pick<P
 
 function toHmac(values: Values<Options>): HmacForm {
   const { signature_item: item, separator, secret_encoding: secret, payload, algorithm, encoding } = values
-  const list = separator === "space" ? " " : (separator ?? (item === undefined ? undefined : ","))
+  const hasItems = item !== undefined || values.timestamp_item !== undefined
+  const list = separator === "space" ? " " : (separator ?? (hasItems ? "," : undefined))
   const time = toTime(values)
   return {
-    header: values.header!,
+    header: values.header,
+    query: values.query,
     list,
     prefix: item === undefined ? values.prefix : `${item}=`,
     prefixOptional: values.prefix_optional === "true",
@@ -112,12 +114,14 @@ function toTime(values: Values<Options>): HmacForm["time"] {
   const { timestamp_header: header, timestamp_item: item, timestamp_member: member } = values
   const { timestamp_unit: unit = "any" } = values
   if (header !== undefined) return { header, unit }
-  if (item !== undefined) return { item: `${item}=`, unit }
+  if (item !== undefined) return { item: item === "*" ? "" : `${item}=`, unit }
   return member === undefined ? undefined : { member, unit }
 }
 
-const toToken = ({ header, query, prefix }: Values<Options>): TokenLocation =>
-  query === undefined ? { header: header![0]!, prefix } : { query }
+function toToken({ header, query, member, prefix }: Values<Options>): TokenLocation {
+  if (member !== undefined) return { member }
+  return query === undefined ? { header: header![0]!, prefix } : { query }
+}
 
 function toLocations({ event_id: id, event_type: type, event_time: time }: Values<Options>): EventLocations {
   const given = Object.entries({ id, type, time }).filter(([, location]) => location !== undefined)

@@ -5,9 +5,10 @@ import { formatTime, parseTime, type TimeUnit } from "./freshness.ts"
 import { readMember, withMember } from "./json-body.ts"
 import { macFamily, type MacScheme, type MacTraits } from "./mac-family.ts"
 import type { MacForm } from "./mac.ts"
+import { readParameter, withQuery } from "./query.ts"
 import { parsePayload, type Claim } from "./signature-verifier.ts"
 
-/** The signed time: a header, an item of the signature's header, or a member of the JSON body. */
+/** The signed time: a header, an item of the signature's header (with an empty name: the first), or a member of the JSON body. */
 type TimeLocation =
   | { readonly header: string; readonly unit: TimeUnit }
   | { readonly item: string; readonly unit: TimeUnit }
@@ -15,8 +16,10 @@ type TimeLocation =
 
 /** An HMAC scheme as data. */
 export interface HmacForm extends MacForm, Pick<MacTraits, "secret" | "toleranceMs" | "optional"> {
-  /** The signature's header; of several, any may hold a valid one. */
-  readonly header: string | readonly string[]
+  /** The signature's header; of several, any may hold a valid one. With `query` there is none. */
+  readonly header?: string | readonly string[] | undefined
+  /** The signature's query parameter. */
+  readonly query?: string | undefined
   /** Separator of a list; items that start with `prefix` are signatures. */
   readonly list?: "," | ";" | " " | undefined
   /** The separator as the provider writes it, which its library may split at; default: `list`. */
@@ -60,7 +63,7 @@ export const coverageOf = ({ time, id }: Pick<HmacForm, "time" | "id">): Coverag
 /** Reads and writes requests of a form. */
 export function hmacScheme(form: HmacForm): MacScheme {
   const { algorithm, encoding, prefix = "", list, time, id: idHeader } = form
-  const headers = typeof form.header === "string" ? [form.header] : form.header
+  const headers = [form.header ?? []].flat()
   const fixed = Object.entries(form.fixed ?? {})
   const payload = parsePayload(form.payload ?? "{body}")
 
@@ -96,11 +99,17 @@ export function hmacScheme(form: HmacForm): MacScheme {
     const signature = expected(payload({ timestamp, id, method, url, body }))
     const items = time !== undefined && "item" in time ? [time.item + timestamp, signature] : [signature]
     const written = new Headers(given)
-    written.set(headers[0]!, items.join(form.written ?? list))
+    const text = items.join(form.written ?? list)
+    if (form.query === undefined) written.set(headers[0]!, text)
     if (time !== undefined && "header" in time) written.set(time.header, timestamp)
     if (idHeader !== undefined) written.set(idHeader, id)
     for (const [name, value] of fixed) written.set(name, value)
-    return { method, url, headers: written, body }
+    return {
+      method,
+      url: form.query === undefined ? url : withQuery(url, form.query, text),
+      headers: written,
+      body,
+    }
   }
 
   return { signsUrl: form.payload?.includes("{url}") ?? false, algorithm, encoding, prefix, read, write }
@@ -108,10 +117,14 @@ export function hmacScheme(form: HmacForm): MacScheme {
 
 /** The signatures in the headers of a form, and the time among a list's items; empty: none. */
 function readSignatures(
-  { prefix = "", prefixOptional = false, list, time, repeatable = false }: HmacForm,
+  { prefix = "", prefixOptional = false, query, list, time, repeatable = false }: HmacForm,
   headers: readonly string[],
   request: SignedRequest,
 ): { readonly signatures: string[]; readonly timeItem: string } | Refused {
+  if (query !== undefined) {
+    const signature = readParameter(request.query, query)
+    return signature instanceof Refused ? signature : { signatures: [signature], timeItem: "" }
+  }
   const withPrefix = (text: string): string =>
     prefixOptional && !text.startsWith(prefix) ? prefix + text : text
   const timePrefix = time !== undefined && "item" in time ? time.item : undefined
@@ -125,11 +138,12 @@ function readSignatures(
       continue
     }
     // duplicate headers are joined by a comma and a space; lists that may contain one have a time, once
-    if ((timePrefix === undefined || list !== ",") && !repeatable && value.includes(", "))
+    if ((!timePrefix || list !== ",") && !repeatable && value.includes(", "))
       return new Refused("malformed", `duplicate ${header}`)
     for (const spaced of value.split(list, 2 * MOST_SIGNATURES)) {
       const item = repeatable ? withPrefix(spaced.trim()) : spaced.trim()
-      if (item.startsWith(prefix)) signatures.push(item)
+      if (timePrefix === "" && timeItem === "") timeItem = item
+      else if (item.startsWith(prefix)) signatures.push(item)
       else if (timePrefix !== undefined && item.startsWith(timePrefix)) {
         if (timeItem !== "") return new Refused("malformed", `${header} has more than one ${timePrefix}`)
         timeItem = item.slice(timePrefix.length)
@@ -161,4 +175,4 @@ function readTime(time: TimeLocation, timeItem: string, request: SignedRequest) 
 }
 
 const locationName = (time: TimeLocation): string =>
-  "header" in time ? time.header : "item" in time ? time.item : time.member
+  "header" in time ? time.header : "item" in time ? time.item || "time" : time.member

@@ -18,7 +18,9 @@ export const SECRET_FORMS: { readonly [form in SecretForm]: string } = {
 export function decodeSecret(text: string, form: SecretForm): Uint8Array {
   if (form === "text") return Buffer.from(text)
   const bytes =
-    form === "hex" ? decodeHex(text) : decodeBase64(form === "whsec" ? text.replace(/^whsec_/, "") : text)
+    form === "hex"
+      ? decodeHex(text)
+      : decodeBase64(form === "whsec" ? text.replace(/^(?:v1,)?whsec_/, "") : text)
   if (bytes === undefined)
     throw new WrongSetting("secret", `has the wrong form; expected ${SECRET_FORMS[form]}`)
   return bytes

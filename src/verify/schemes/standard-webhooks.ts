@@ -4,17 +4,18 @@ import { listOf, WrongSetting, type Family, type VerifierSettings } from "./fami
 import { hmac, hmacScheme, type HmacForm } from "./hmac.ts"
 import { macKeys } from "./mac.ts"
 import { ed25519 } from "./public-key.ts"
-import { decodeBase64, decodeSecret } from "./secrets.ts"
+import { decodeBase64, decodeSecret, type SecretForm } from "./secrets.ts"
 import { joinSigned, signatureVerifier, type Key } from "./signature-verifier.ts"
 
 /**
  * Standard Webhooks 1.0: `id.timestamp.body` signed with HMAC-SHA256 (`v1,` and base64) or Ed25519 (`v1a,`); signatures are
- * separated by spaces. Secrets are `whsec_` and base64, public keys `whpk_` and base64.
+ * separated by spaces. Secrets are `whsec_` and base64, which `v1,` may precede, public keys `whpk_` and base64.
  *
  * @param prefix of the three headers: `webhook-`, `svix-`
+ * @param secretForm `text` where the sender takes the text of its secrets as the key
  * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
-export function standardWebhooks(prefix: string): Family {
+export function standardWebhooks(prefix: string, secretForm: "whsec" | "text" = "whsec"): Family {
   const form: HmacForm = {
     header: `${prefix}signature`,
     list: " ",
@@ -23,7 +24,7 @@ export function standardWebhooks(prefix: string): Family {
     payload: "{id}.{timestamp}.{body}",
     time: { header: `${prefix}timestamp`, unit: "s" },
     id: `${prefix}id`,
-    secret: "whsec",
+    secret: secretForm,
     toleranceMs: 300_000,
   }
   const symmetric = hmac(form)
@@ -33,7 +34,7 @@ export function standardWebhooks(prefix: string): Family {
     family: "standard-webhooks",
     requires: [["secret"], ["public_key"]],
     verifier(settings) {
-      const keys = [...secretKeys(settings), ...publicKeys(settings)]
+      const keys = [...secretKeys(settings, secretForm), ...publicKeys(settings)]
       return signatureVerifier(
         { signsUrl: false, read, spelling: SPELLING },
         keys,
@@ -48,9 +49,9 @@ const SPELLING = {
   words: "v1, or v1a, and base64",
 }
 
-function secretKeys(settings: VerifierSettings): Key[] {
+function secretKeys(settings: VerifierSettings, form: SecretForm): Key[] {
   if (settings.secret === undefined && settings.public_key !== undefined) return []
-  const secrets = listOf(settings, "secret").map((secret) => decodeSecret(secret, "whsec"))
+  const secrets = listOf(settings, "secret").map((secret) => decodeSecret(secret, form))
   return macKeys(secrets, { encoding: "base64", prefix: "v1," })
 }
 

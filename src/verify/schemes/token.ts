@@ -10,13 +10,16 @@ import {
   type SettingKey,
   type VerifierSettings,
 } from "./family.ts"
+import { readMember, withMember } from "./json-body.ts"
+import { readParameter, withQuery } from "./query.ts"
 import { withHeaders } from "./sendable.ts"
 import { Refused, Verified, type SignedRequest, type Verifier } from "../verifier.ts"
 
-/** A header, with a prefix such as `Bearer ` in any case, or a query parameter. */
+/** A header, with a prefix such as `Bearer ` in any case, a query parameter, or a top-level member of the JSON body. */
 export type TokenLocation =
   | { readonly header: string; readonly prefix?: string | undefined }
   | { readonly query: string }
+  | { readonly member: string }
 
 /** A secret that is sent as it is, which proves nothing about the body. */
 export function token(
@@ -31,7 +34,8 @@ export function token(
     covers: () => NOTHING,
     verifier(settings) {
       const location = locationOf(settings)
-      return secretVerifier((request) => readToken(request, location), listOf(settings, "secret"))
+      const needs = "member" in location ? "body" : "headers"
+      return secretVerifier((request) => readToken(request, location), listOf(settings, "secret"), needs)
     },
     signer(settings) {
       const location = locationOf(settings)
@@ -40,9 +44,9 @@ export function token(
         sign(request) {
           if ("header" in location)
             return withHeaders(request, { [location.header]: (location.prefix ?? "") + secret })
-          const parameter = new URLSearchParams({ [location.query]: secret }).toString()
-          const url = `${request.url}${request.url.includes("?") ? "&" : "?"}${parameter}`
-          return withHeaders({ ...request, url }, {})
+          if ("member" in location)
+            return withHeaders({ ...request, body: withMember(request.body, location.member, secret) }, {})
+          return withHeaders({ ...request, url: withQuery(request.url, location.query, secret) }, {})
         },
       }
     },
@@ -96,10 +100,11 @@ const NOTHING: Coverage = { body: "none", time: false, id: false }
 function secretVerifier(
   read: (request: SignedRequest) => string | Refused,
   secrets: readonly string[],
+  needs: Verifier["needs"] = "headers",
 ): Verifier {
   const tests = secrets.map(secretTest)
   return credentialVerifier({
-    needs: "headers",
+    needs,
     read,
     check(presented) {
       // tries every secret, so that timing does not reveal which one matched
@@ -111,14 +116,10 @@ function secretVerifier(
   })
 }
 
-function readToken({ headers, query }: SignedRequest, location: TokenLocation): string | Refused {
-  if ("query" in location) {
-    const values = new URLSearchParams(query).getAll(location.query).filter((value) => value !== "")
-    if (values.length === 0) return new Refused("missing_header", `no query parameter ${location.query}`)
-    return values.length === 1
-      ? values[0]!
-      : new Refused("malformed", `duplicate query parameter ${location.query}`)
-  }
+function readToken({ headers, query, body }: SignedRequest, location: TokenLocation): string | Refused {
+  if ("query" in location) return readParameter(query, location.query)
+  if ("member" in location)
+    return readMember(body, location.member) ?? new Refused("malformed", `no ${location.member} in the body`)
   const { header, prefix = "" } = location
   const value = headers.get(header)
   if (value === null || value === "") return new Refused("missing_header", `no ${header}`)

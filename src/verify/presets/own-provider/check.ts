@@ -25,15 +25,21 @@ export function check(checking: Checking<Options>): void {
 }
 
 function checkToken({ values: { header }, isGiven, wrong }: Checking<Options>): void {
-  if (!isGiven("header") && !isGiven("query"))
-    wrong("header", "is missing; add header = <a header's name>, or query")
-  if (isGiven("query") && isGiven("prefix")) wrong("prefix", "is of a header; remove it, or name the header")
+  if (!isGiven("header") && !isGiven("query") && !isGiven("member"))
+    wrong("header", "is missing; add header = <a header's name>, query or member")
+  if (isGiven("query") && isGiven("member")) wrong("member", "conflicts with query; remove one of them")
+  if (!isGiven("header") && isGiven("prefix"))
+    wrong("prefix", "is of a header; remove it, or name the header")
   if (header !== undefined && header.length > 1)
     wrong("header", "has several names; a token is in one header")
 }
 
 function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
-  if (!isGiven("header")) wrong("header", "is missing; add header = <the header of the signature>")
+  if (!isGiven("header") && !isGiven("query"))
+    wrong("header", "is missing; add header = <the header of the signature>, or query")
+  const ofHeader = ITEMS.find(isGiven)
+  if (isGiven("query") && ofHeader !== undefined)
+    wrong(ofHeader, "is of a header's items; remove it, or name the header")
   const [time, ...more] = TIMES.filter(isGiven)
   for (const key of more) wrong(key, `conflicts with ${time}; the signed time is in one place`)
   for (const key of ["timestamp_unit", "tolerance"] as const)
@@ -42,7 +48,12 @@ function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
         key,
         "has no effect without a signed time; add timestamp_header, timestamp_item or timestamp_member",
       )
-  if (isGiven("timestamp_item") && !isGiven("signature_item") && !(isGiven("separator") && isGiven("prefix")))
+  if (
+    isGiven("timestamp_item") &&
+    values.timestamp_item !== "*" &&
+    !isGiven("signature_item") &&
+    !(isGiven("separator") && isGiven("prefix"))
+  )
     wrong(
       "timestamp_item",
       "needs signature_item, or separator and prefix: the signature is another item of the header",
@@ -69,6 +80,7 @@ function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
     wrong("id_header", "and {id} in payload belong together: an unsigned id proves nothing")
 }
 
+const ITEMS = ["separator", "signature_item", "timestamp_item"] as const
 const TIMES = ["timestamp_header", "timestamp_item", "timestamp_member"] as const
 
 function checkSample({ values, wrong }: Checking<Options>): void {

@@ -5,6 +5,10 @@ import { SETTINGS } from "../../settings.ts"
 
 /** RFC 9110, 5.6.2 */
 const HEADER_NAME = { pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, form: "a header's name" }
+const TIME_ITEM = {
+  pattern: /^(?:[\w.-]{1,64}|\*)$/,
+  form: "the name of an item: letters, digits, _, . and -; or *",
+}
 const ITEM_NAME = { pattern: /^[\w.-]{1,64}$/, form: "the name of an item: letters, digits, _, . and -" }
 const FIXED_HEADER = {
   pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*=\s*\S.*$/,
@@ -33,13 +37,18 @@ export const OPTIONS = {
     optional: true,
     doc: "The header of the signature or token. Of several, any may have a valid signature; a token is in one.",
   }),
+  query: text({
+    optional: true,
+    excludes: "header",
+    doc: "The query parameter of the signature or token, instead of a header.",
+  }),
   ...only(
     { scheme: ["token"] },
     {
-      query: text({
+      member: text({
         optional: true,
         excludes: "header",
-        doc: "The query parameter of the token, instead of a header.",
+        doc: "The top-level member of the JSON body that is the token, instead of a header. It is published with the body.",
       }),
     },
   ),
@@ -66,9 +75,9 @@ export const OPTIONS = {
         doc: "The name of the signatures among the header's items: `s` for `t=…,s=…`.",
       }),
       timestamp_item: text({
-        ...ITEM_NAME,
+        ...TIME_ITEM,
         optional: true,
-        doc: "The name of the signed time among the header's items: `t` for `t=…,s=…`.",
+        doc: "The name of the signed time among the header's items: `t` for `t=…,s=…`; `*` for the first item, without a name: `…,s=…`.",
       }),
       timestamp_header: text({ ...HEADER_NAME, optional: true, doc: "The header of the signed time." }),
       timestamp_member: text({

@@ -17,11 +17,26 @@ interface FieldTable {
   readonly [name: string]: Field
 }
 type Type = keyof Scalars | FieldTable
-type Field = {
-  readonly in: Versions
-  readonly nullable?: Versions
+interface Described<N extends Versions | undefined> {
+  readonly nullable?: N
   readonly default?: number | boolean | null
-} & ({ readonly is: Type } | { readonly each: Type })
+}
+type Field = { readonly in: Versions } & Described<Versions | undefined> &
+  ({ readonly is: Type } | { readonly each: Type })
+
+/** A field of one value, which may be a struct. */
+export const field = <T extends Type, N extends Versions | undefined = undefined>(
+  versions: Versions,
+  is: T,
+  described: Described<N> = {},
+) => ({ ...described, nullable: described.nullable as N, in: versions, is })
+
+/** A field that is a list. */
+export const list = <T extends Type, N extends Versions | undefined = undefined>(
+  versions: Versions,
+  each: T,
+  described: Described<N> = {},
+) => ({ ...described, nullable: described.nullable as N, in: versions, each })
 
 export interface Api {
   readonly key: number

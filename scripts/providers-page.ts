@@ -1,4 +1,9 @@
-import { isForgeable, type EventLocations } from "../src/verify/presets/event-locations.ts"
+import {
+  EVENT_PARTS,
+  isForgeable,
+  placesOf,
+  type EventLocations,
+} from "../src/verify/presets/event-locations.ts"
 import { replaceParts } from "./generated-parts.ts"
 import { renderBodies } from "./provider-bodies.ts"
 import type { Family } from "../src/verify/schemes/family.ts"
@@ -37,29 +42,34 @@ export async function renderProviders(page: string): Promise<string> {
   const events = Object.entries(PRESETS).flatMap(([name, { scheme, event }]) =>
     event === undefined
       ? []
-      : [[`\`${name}\``, ...PARTS.map((part) => where(event[part])), deduplication(event, toFamily(scheme))]],
+      : [
+          [
+            `\`${name}\``,
+            ...EVENT_PARTS.map((part) => where(placesOf(event, part))),
+            deduplication(event, toFamily(scheme)),
+          ],
+        ],
   )
   const bodies = Object.entries(PRESETS).flatMap(([name, { body }]) =>
     body === undefined ? [] : [[`\`${name}\``, ...decoding(body)]],
   )
   return replaceParts(page, [
     table(["preset", "provider", "scheme", "needs", "tolerance", "signs", "URL", "note"], presets),
-    table(["preset", ...PARTS.map((part) => `\`event:${part}\``), "key of a Deduplicator"], events),
+    table(["preset", ...EVENT_PARTS.map((part) => `\`event:${part}\``), "key of a Deduplicator"], events),
     table(["kind", "needs", "may have", "tolerance"], kinds),
     table(["preset", "Decoder", "as documented"], bodies),
     await renderBodies(),
   ])
 }
 
-const PARTS = ["id", "type", "time"] as const
-
-const where = (location: string | undefined): string => (location === undefined ? "" : `\`${location}\``)
+const where = (places: readonly string[]): string => places.map((it) => `\`${it}\``).join(", or ")
 
 /** What `event:id` means for it. */
-function deduplication({ id }: EventLocations, scheme: Family): string {
-  if (id === undefined) return ""
+function deduplication(event: EventLocations, scheme: Family): string {
+  const places = placesOf(event, "id")
+  if (places.length === 0) return ""
   const covers = usualCoverage(scheme)
-  if (!isForgeable(id, covers)) return "id"
+  if (!places.some((id) => isForgeable(id, covers))) return "id"
   return covers.renewed === undefined ? "id and body" : `id and body without \`${covers.renewed}\``
 }
 

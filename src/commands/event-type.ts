@@ -2,10 +2,11 @@ import type { StoredRecord } from "../brokers/broker.ts"
 import { atOnce } from "../clock/slices.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { parsePointer } from "../json/pointer.ts"
+import { placesOf, type EventLocations } from "../verify/presets/event-locations.ts"
 import { presetOf } from "../verify/presets/providers.ts"
 import { isJson } from "../json/check.ts"
 
-const USUAL = "json:/type"
+const USUAL: EventLocations = { type: "json:/type" }
 const MOST_SHOWN = 80
 
 /**
@@ -25,11 +26,16 @@ export function eventTypeIn(file: string | undefined, topic: string): (record: S
     ({ components }) => text(components, "BrokerSink", "topic") === topic,
   )
   const provider = publishing && text(publishing.components, "Verifier", "provider")
-  const location = (provider === undefined ? undefined : presetOf(provider)?.event?.type) ?? USUAL
-  const find = parsePointer(location.replace(/^json:/, ""))
+  const places = placesOf((provider === undefined ? undefined : presetOf(provider)?.event) ?? USUAL, "type")
+  const finders = places.flatMap((place) => parsePointer(place.replace(/^json:/, "")) ?? [])
   return ({ headers, value }) => {
     const header = headers.find(([name]) => name === "ce_type")?.[1]
-    const found = header ?? (find !== undefined && isJson(value) ? [find(value) ?? []].flat()[0] : undefined)
+    const inBody = (): Uint8Array | undefined =>
+      finders
+        .values()
+        .map((find) => find(value))
+        .find((it) => it !== undefined)
+    const found = header ?? (isJson(value) ? inBody() : undefined)
     return found === undefined ? "-" : Buffer.from(found).toString().slice(0, MOST_SHOWN)
   }
 }

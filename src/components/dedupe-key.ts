@@ -6,7 +6,8 @@ import { spells, toName, type Name } from "../json/name.ts"
 import { isDigit } from "../json/tokens.ts"
 import { Items } from "../json/walk.ts"
 import { isForgeable, locateEventPart, type KnownSender } from "../verify/presets/event-locations.ts"
-import { locate } from "./extraction.ts"
+import type { Coverage } from "../verify/schemes/family.ts"
+import { firstOf, locate } from "./extraction.ts"
 
 /** An event's key, of fixed length and collision-resistant; undefined: it has none. */
 export type KeyOf = (event: Event) => string | undefined
@@ -41,10 +42,14 @@ export function parseDedupeKey(
   pipeline: string,
   sender: KnownSender | undefined,
 ): KeyOf | undefined {
-  const location = locateEventPart(text, sender)
+  const covers = text === EVENT_ID ? sender?.covers : undefined
+  return firstOf(locateEventPart(text, sender).map((location) => keyAt(location, pipeline, covers)))
+}
+
+/** @param covers of the provider whose id is there; undefined: a key that was configured */
+function keyAt(location: string, pipeline: string, covers: Coverage | undefined): KeyOf | undefined {
   const find = parseFinder(location)
   if (find === undefined) return undefined
-  const covers = text === EVENT_ID ? sender?.covers : undefined
   const isBound = covers !== undefined && isForgeable(location, covers)
   const keyOf = keysIn(isBound ? [pipeline, EVENT_ID, location] : [pipeline, location])
   const renewed = covers?.renewed === undefined ? undefined : toName(covers.renewed)

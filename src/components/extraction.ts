@@ -6,6 +6,7 @@ import { copyOf, parseRawPointer } from "../json/pointer.ts"
 import type { Event } from "../pipeline/event.ts"
 import {
   EVENT_FORM,
+  headerNameIn,
   isEventPart,
   locateEventPart,
   type KnownSender,
@@ -13,10 +14,6 @@ import {
 
 /** Reads a value of an event, in UTF-8; undefined: the event has none. */
 export type ValueOf = (event: Event) => Uint8Array | undefined
-
-/** The name in `header:Name`: RFC 9110, 5.6.2, token. */
-export const headerNameIn = (text: string): string | undefined =>
-  /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/.exec(text)?.[1]
 
 /** Reports the parts of the event that the provider is not known to have: a component's `checkInPipeline`. */
 export function checkExtractions(
@@ -77,8 +74,18 @@ const valuesBy = (form: string, find: (location: string) => ValueOf | undefined)
    * @throws WrongValue for a part of the event that the provider is not known to have: see `checkExtractions`
    */
   parse: (text: string, sender: KnownSender | undefined): ValueOf | undefined =>
-    find(locateEventPart(text, sender)),
+    firstOf(locateEventPart(text, sender).map(find)),
 })
+
+/** What finds a value in the first place that has one; undefined: a place is malformed. */
+export function firstOf<T>(
+  finders: readonly (((event: Event) => T | undefined) | undefined)[],
+): ((event: Event) => T | undefined) | undefined {
+  const [first, second] = finders
+  if (finders.length === 1) return first
+  const rest = finders.length === 2 ? second : firstOf(finders.slice(1))
+  return first && rest && ((event) => first(event) ?? rest(event))
+}
 
 const encoder = new TextEncoder()
 

@@ -5,9 +5,9 @@ import { WrongValue } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
-import { locateEventPart } from "../verify/presets/event-locations.ts"
+import { headerNameIn, locateEventPart } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
-import { EVENT_VALUE, checkExtractions, headerNameIn } from "./extraction.ts"
+import { EVENT_VALUE, checkExtractions } from "./extraction.ts"
 import { rarely } from "../clock/lasting.ts"
 import type { Unrouted } from "../telemetry/pipeline-metrics.ts"
 import { ROUTER_OPTIONS } from "./router/options.ts"
@@ -28,7 +28,9 @@ export const router = defineComponent({
     return {
       key: topic === undefined ? "by" : "topic",
       headers: (sender) =>
-        valuesOf(by, topic).flatMap((value) => headerNameIn(locateEventPart(value, sender)) ?? []),
+        valuesOf(by, topic)
+          .flatMap((value) => locateEventPart(value, sender))
+          .flatMap((place) => headerNameIn(place) ?? []),
       allowsUnsigned: unsigned === "true",
       topics: topic === undefined ? targets : topics,
       mayChoose: (name) => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { join } from "node:path"
-import { isForgeable } from "../../src/verify/presets/event-locations.ts"
+import { isForgeable, placesOf } from "../../src/verify/presets/event-locations.ts"
 import { PRESETS } from "../../src/verify/presets/presets.ts"
 import { findFamily, makeSigner } from "../../src/verify/presets/providers.ts"
 import { sampleRequest, SAMPLES, type SampleEvent } from "../../src/verify/samples/samples.ts"
@@ -9,6 +9,8 @@ import { valuesInLog } from "../support/log-values.ts"
 import { sendersOfTests, signingSettings, verifierSection } from "../support/senders.ts"
 
 const SENDERS = sendersOfTests()
+
+const idOf = (provider: string): string => placesOf(PRESETS[provider]!.event ?? {}, "id")[0]!
 
 /** Every preset that knows an id and can be signed for. */
 const PROVIDERS = Object.keys(PRESETS).filter(
@@ -26,7 +28,7 @@ const NEXT_ATTEMPT: { readonly [provider: string]: object } = {
 /** The header with an id that the provider does not sign. */
 const UNSIGNED_IDS: { readonly [provider: string]: string } = Object.fromEntries(
   PROVIDERS.flatMap((name) => {
-    const id = PRESETS[name]!.event!.id!
+    const id = idOf(name)
     const isUnsigned = isForgeable(id, findFamily(name)!.covers(SENDERS[name]!.settings))
     return isUnsigned && id.startsWith("header:") ? [[name, id.slice("header:".length)]] : []
   }),
@@ -49,7 +51,7 @@ const running = sharedByTests(() => startHookline(CONFIGURATION, { folder: folde
 /** Signs an event as the provider does at a time: its sample, or one for all presets with the id where this one has it. */
 async function signed(provider: string, url: string, event: SampleEvent, signedMs: number, changes: object) {
   const { headers, body } = sampleRequest(provider, event)
-  const location = PRESETS[provider]!.event!.id!
+  const location = idOf(provider)
   const own =
     provider in SAMPLES || !location.startsWith("json:")
       ? {}

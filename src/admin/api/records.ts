@@ -5,6 +5,7 @@ import { parseCondition, type Matches } from "../../brokers/record-filter.ts"
 import { recordsBefore } from "../../brokers/records-before.ts"
 import { isJson } from "../../json/check.ts"
 import { parsePointer } from "../../json/pointer.ts"
+import { placesOf } from "../../verify/presets/event-locations.ts"
 import { withoutSchemaId } from "../../json/schema-id.ts"
 import type { PipelineInfo, Service } from "../service.ts"
 import { liveRecords } from "./live-records.ts"
@@ -220,19 +221,23 @@ type Part = (record: StoredRecord, isJson: boolean) => string | undefined
 
 /** Where records have the event's id or type: in the body, or in a header that the sink writes. */
 function partOf(pipeline: PipelineInfo | undefined, part: "id" | "type"): Part | undefined {
-  const location = pipeline?.event[part]
-  if (pipeline === undefined || location === undefined) return undefined
-  const find = location.startsWith("json:") ? parsePointer(location.slice("json:".length)) : undefined
-  if (find !== undefined)
-    return ({ value }, json) => {
-      const found = json ? find(withoutSchemaId(value)) : undefined
-      return found && textOf(found, TEXT_BYTES)
+  if (pipeline === undefined) return undefined
+  const { event, recordHeaders } = pipeline
+  const finders = placesOf(event, part).flatMap(
+    (place): ((...of: Parameters<Part>) => Uint8Array | undefined)[] => {
+      const find = place.startsWith("json:") ? parsePointer(place.slice("json:".length)) : undefined
+      if (find !== undefined) return [({ value }, json) => (json ? find(withoutSchemaId(value)) : undefined)]
+      const header = recordHeaders.get(`event:${part}`) ?? recordHeaders.get(place)
+      return header === undefined ? [] : [({ headers }) => headers.find(([name]) => name === header)?.[1]]
+    },
+  )
+  if (finders.length === 0) return undefined
+  return (record, json) => {
+    for (const find of finders) {
+      const found = find(record, json)
+      if (found !== undefined) return textOf(found, TEXT_BYTES)
     }
-  const header = pipeline.recordHeaders.get(`event:${part}`) ?? pipeline.recordHeaders.get(location)
-  if (header === undefined) return undefined
-  return ({ headers }) => {
-    const found = headers.find(([name]) => name === header)?.[1]
-    return found && textOf(found, TEXT_BYTES)
+    return undefined
   }
 }
 

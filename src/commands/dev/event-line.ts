@@ -6,11 +6,15 @@ import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
 import type { PlannedPipeline } from "../../runtime/plan/plan.ts"
 import { senderOf } from "../../runtime/plan/sender.ts"
 import { escapeLine } from "../../telemetry/escape-controls.ts"
-import type { EventLocations } from "../../verify/presets/event-locations.ts"
+import type { EventPart, KnownSender } from "../../verify/presets/event-locations.ts"
 import type { Paint, Style } from "../colours.ts"
 
 /** Where events without a known provider often have them. */
-const USUAL: EventLocations = { type: "json:/type", id: "json:/id" }
+const USUAL: KnownSender = {
+  name: "none",
+  event: { type: "json:/type", id: "json:/id" },
+  covers: undefined,
+}
 const NONE = "-"
 const LONGEST = 60
 
@@ -26,10 +30,10 @@ export function placeOf({ outcome, event }: AnsweredRequest, topic: string): str
 export function lineMaker(pipelines: readonly PlannedPipeline[], paint: Paint) {
   const finders = new Map(
     pipelines.map(({ id, processors }) => {
-      const { event = USUAL } = senderOf(processors) ?? {}
-      const find = (location: string | undefined): ValueOf | undefined =>
-        location === undefined ? undefined : EVENT_VALUE.parse(location, undefined)
-      return [id, { type: find(event.type), id: find(event.id) }]
+      const sender = senderOf(processors) ?? USUAL
+      const find = (part: EventPart): ValueOf | undefined =>
+        sender.event[part] === undefined ? undefined : EVENT_VALUE.parse(`event:${part}`, sender)
+      return [id, { type: find("type"), id: find("id") }]
     }),
   )
   return (answered: AnsweredRequest, place: string | undefined): string => {

@@ -87,12 +87,13 @@ export function cloudEventHeaders(
   const known = sender?.event ?? {}
   const find = (given: string | undefined): ValueOf | undefined =>
     given === undefined ? undefined : EXTRACTION.parse(given, sender)
-  const idText = values.cloudevents_id ?? known.id
+  const idText = values.cloudevents_id ?? (known.id && "event:id")
   const findId = find(idText)
-  const isIdShared = idText !== undefined && !locateEventPart(idText, sender).startsWith("json:")
+  const isIdShared =
+    idText !== undefined && locateEventPart(idText, sender).some((it) => !it.startsWith("json:"))
   const source = constantOr(values.cloudevents_source, find)
-  const type = constantOr(values.cloudevents_type ?? known.type, find)
-  const findTime = find(values.cloudevents_time ?? known.time)
+  const type = constantOr(values.cloudevents_type ?? (known.type && "event:type"), find)
+  const findTime = find(values.cloudevents_time ?? (known.time && "event:time"))
   const defaultSource = encode(`/pipelines/${encodeURIComponent(pipeline)}`)
 
   return (event, headers) => {

@@ -18,7 +18,8 @@ export function* checkReplay({ pipelines, connections, service, problems }: Reso
     const sender = senderOf(processors)
     const dedupes = parts.some(
       ({ component, values: { key = "event:id" } }) =>
-        component.store !== undefined && locateEventPart(String(key), sender).startsWith("json:"),
+        component.store !== undefined &&
+        locateEventPart(String(key), sender).every((it) => it.startsWith("json:")),
     )
     const connection = connections.get(String(connectionOf(sink, connections)))
     const hasLogFolder = connection?.kind?.logFolder !== undefined

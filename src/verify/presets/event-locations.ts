@@ -2,15 +2,45 @@ import type { Coverage } from "../schemes/family.ts"
 import { WrongValue } from "../../config/options/option-types.ts"
 
 /**
- * Where a provider's events have their id, type and time, each as `header:Name` or `json:/pointer` into the event's body:
- * into the element of a list that is split.
+ * `header:Name`, or `json:/pointer` into the event's body: into the element of a list that is split. Where a provider's
+ * versions have it in different places, all of them: the first that an event has counts.
  */
+export type EventLocation = string | readonly string[]
+
+/** Where a provider's events have what is known of each. */
 export interface EventLocations {
   /** Equal for redeliveries of an event, different for different events. */
-  readonly id?: string | undefined
-  readonly type?: string | undefined
+  readonly id?: EventLocation | undefined
+  readonly type?: EventLocation | undefined
   /** When it happened; seconds or milliseconds since 1970, or RFC 3339. */
-  readonly time?: string | undefined
+  readonly time?: EventLocation | undefined
+  /** The account, shop, repository or the like in which it happened. */
+  readonly source?: EventLocation | undefined
+  /** Names of further request headers that say something of the event, or of how to read it: the API's version. */
+  readonly headers?: readonly string[] | undefined
+}
+
+export const EVENT_PARTS = ["id", "type", "time", "source"] as const
+export type EventPart = (typeof EVENT_PARTS)[number]
+
+/** The places of a part; none: it is not known. */
+export const placesOf = (event: EventLocations, part: EventPart): readonly string[] =>
+  [event[part] ?? []].flat()
+
+/** The name in `header:Name`: RFC 9110, 5.6.2, token. */
+export const headerNameIn = (text: string): string | undefined =>
+  /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/.exec(text)?.[1]
+
+/**
+ * Names of the request headers that belong to an event, each once, as the provider spells them: those of its parts, then
+ * the further ones. `isSigned` tells of each whether the signature covers it.
+ */
+export function eventHeaders(event: EventLocations): readonly string[] {
+  const names = [
+    ...EVENT_PARTS.flatMap((part) => placesOf(event, part).flatMap((it) => headerNameIn(it) ?? [])),
+    ...(event.headers ?? []),
+  ]
+  return [...new Map(names.map((name) => [name.toLowerCase(), name])).values()]
 }
 
 /** What a pipeline's components may know of the provider whose events they get. */
@@ -42,29 +72,28 @@ export const isForgeable = (id: string, covers: Coverage): boolean =>
   !isSigned(id, covers) && (covers.body !== "none" || covers.id)
 
 /** For messages and the reference. */
-export const EVENT_FORM = "event:id, event:type or event:time, where the preset knows it"
+export const EVENT_FORM = "event:id, event:type, event:time or event:source, where the preset knows it"
 
-/** Whether it is `event:id`, `event:type` or `event:time`. */
-export const isEventPart = (text: string): text is `event:${keyof EventLocations}` =>
-  /^event:(?:id|type|time)$/.test(text)
+/** Whether it is `event:id`, `event:type`, `event:time` or `event:source`. */
+export const isEventPart = (text: string): text is `event:${EventPart}` =>
+  /^event:(?:id|type|time|source)$/.test(text)
 
 /**
- * `event:id`, `event:type` and `event:time` as the location where the provider has it: `json:/id`. Another text is returned
- * as it is.
+ * `event:id` and the like as the places where the provider has it: `json:/id`. Another text is returned as it is.
  *
  * @param sender the provider of the pipeline's Verifier; undefined: there is none
  * @throws WrongValue where it is unknown
  */
-export function locateEventPart(text: string, sender: KnownSender | undefined): string {
-  if (!isEventPart(text)) return text
-  const part = text.slice("event:".length) as keyof EventLocations
+export function locateEventPart(text: string, sender: KnownSender | undefined): readonly string[] {
+  if (!isEventPart(text)) return [text]
+  const part = text.slice("event:".length) as EventPart
   if (sender === undefined)
     throw new WrongValue(
       `${text} needs a Verifier with a provider, and the pipeline has none; write header:Name or json:/pointer`,
     )
-  const found = sender.event[part]
-  if (found !== undefined) return found
-  const known = Object.keys(sender.event).map((it) => `event:${it}`)
+  const found = placesOf(sender.event, part)
+  if (found.length > 0) return found
+  const known = EVENT_PARTS.filter((it) => sender.event[it] !== undefined).map((it) => `event:${it}`)
   const those = known.length === 0 ? "" : `; known: ${known.join(", ")}`
   throw new WrongValue(
     `${text} has no known place in events of ${sender.name}; write header:Name or json:/pointer${those}`,

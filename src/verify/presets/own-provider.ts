@@ -123,8 +123,13 @@ function toToken({ header, query, member, prefix }: Values<Options>): TokenLocat
   return query === undefined ? { header: header![0]!, prefix } : { query }
 }
 
-function toLocations({ event_id: id, event_type: type, event_time: time }: Values<Options>): EventLocations {
-  const given = Object.entries({ id, type, time }).filter(([, location]) => location !== undefined)
+function toLocations({
+  event_id: id,
+  event_type: type,
+  event_time: time,
+  event_source: source,
+}: Values<Options>): EventLocations {
+  const given = Object.entries({ id, type, time, source }).filter(([, location]) => location !== undefined)
   return Object.fromEntries(given)
 }
 

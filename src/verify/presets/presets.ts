@@ -323,7 +323,12 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     scheme: { hmac: { header: "X-Hub-Signature-256", prefix: "sha256=" } },
     docs: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
     // https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
-    event: { id: "header:X-GitHub-Delivery", type: "header:X-GitHub-Event" },
+    event: {
+      id: "header:X-GitHub-Delivery",
+      type: "header:X-GitHub-Event",
+      source: ["json:/repository/full_name", "json:/organization/login"],
+      headers: ["X-GitHub-Hook-ID"],
+    },
     note: "A redelivery has the id of the first delivery; ids are not signed.",
     body: {
       format: "auto",
@@ -373,12 +378,15 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     scheme: { hmac: { header: ["X-Shopify-Hmac-Sha256", "Shopify-Hmac-Sha256"], encoding: "base64" } },
     docs: "https://shopify.dev/docs/apps/build/webhooks/subscribe/https",
     // https://shopify.dev/docs/apps/build/webhooks/delivery-structure : deliveries of one action share X-Shopify-Event-Id
+    // https://shopify.dev/docs/apps/build/events/verify-deliveries : Events, whose headers have no X-
     event: {
-      id: "header:X-Shopify-Webhook-Id",
-      type: "header:X-Shopify-Topic",
-      time: "header:X-Shopify-Triggered-At",
+      id: ["header:X-Shopify-Webhook-Id", "header:Shopify-Webhook-Id"],
+      type: ["header:X-Shopify-Topic", "header:Shopify-Topic"],
+      time: ["header:X-Shopify-Triggered-At", "header:Shopify-Triggered-At"],
+      source: ["header:X-Shopify-Shop-Domain", "header:Shopify-Shop-Domain"],
+      headers: ["X-Shopify-API-Version", "X-Shopify-Event-Id", "Shopify-API-Version", "Shopify-Event-Id"],
     },
-    note: "The secret is the app's client secret; webhooks created in the admin have their own. The header of the newer Events is read, too.",
+    note: "The secret is the app's client secret; webhooks created in the admin have their own. The headers of the newer Events are read, too.",
   },
   line: {
     title: "LINE",

@@ -137,6 +137,11 @@ export const OPTIONS = {
     optional: true,
     doc: "Where events have the time when they happened: `event:time`.",
   }),
+  event_source: text({
+    ...LOCATION,
+    optional: true,
+    doc: "Where events have the account, shop or repository in which they happened: `event:source`.",
+  }),
   sample: text({
     optional: true,
     doc: "A sample event for `hookline send`, as JSON; with `format = form` an object, sent as a form. In its texts `{id}`, `{number}`, `{iso}`, `{unix}`, `{ms}` are replaced, and `=number`, `=unix`, `=ms` as a whole text by a number.",

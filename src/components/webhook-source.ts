@@ -8,6 +8,7 @@ import type { Route } from "../http/route.ts"
 import { parsePublicUrl } from "../http/public-url.ts"
 import { readTls } from "../http/tls.ts"
 import { defineComponent, type ComponentContext } from "./define-component.ts"
+import { addressFilter, ALLOW_OPTIONS, checkAllow } from "./webhook-source/allow.ts"
 
 const network = text({
   form: "an address or network such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32",
@@ -83,10 +84,7 @@ const OPTIONS = {
     default: "100",
     doc: "Requests per second of one address, or one IPv6 /64, that may fail verification; a larger or slower one counts as one per 16 KiB of its body, or per second that it took. Beyond the limit all requests of the address get 429 with Retry-After before their bodies are read, unless it sent a verified event within the last minute. For pipelines with a Verifier.",
   }),
-  allow: list(network, {
-    optional: true,
-    doc: "Addresses and networks that may send; others get 403. Default: any.",
-  }),
+  ...ALLOW_OPTIONS,
   trusted_proxies: list(network, {
     optional: true,
     doc: "Addresses and networks of the proxies whose X-Forwarded-For counts as the sender's address, and whose X-Forwarded-Proto and X-Forwarded-Host as the URL.",
@@ -120,14 +118,21 @@ export const webHookSource = defineComponent({
   name: "WebHookSource",
   summary: "Receives webhooks over HTTP and answers them once they are durably published.",
   options: OPTIONS,
-  check({ values: { response_status: status, response_body: body }, wrong }) {
+  check(checking) {
+    checkAllow(checking)
+    const { response_status: status, response_body: body } = checking.values
     if (status !== undefined && isBodiless(status) && body !== undefined && body !== "")
-      wrong("response_body", `an answer of status ${status} has no body; leave it out, or set another status`)
+      checking.wrong(
+        "response_body",
+        `an answer of status ${status} has no body; leave it out, or set another status`,
+      )
   },
   verifies: ({ tls_client_ca }) => tls_client_ca !== undefined,
-  create(values, { pipeline, acquire, workers, deliveryTimeoutMs }) {
+  create(values, context) {
+    const { pipeline, acquire, workers, deliveryTimeoutMs } = context
     const { response_status: status, response_body: body, response_content_type: contentType } = values
     const tls = tlsOf(values)
+    const allows = addressFilter(values, context)
     const perAddress = { perSecond: values.unverified_rate_limit / workers }
     const unverifiedLimit = acquire({
       name: "unverified rate limit",
@@ -141,7 +146,7 @@ export const webHookSource = defineComponent({
       path: values.path,
       maxBodyBytes: values.max_body_bytes,
       contentTypes: values.content_types?.map((type) => type.toLowerCase()),
-      allows: values.allow && addressTest(values.allow),
+      allows,
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
       tls,

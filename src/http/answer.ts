@@ -27,7 +27,7 @@ const REFUSED = {
 } as const satisfies { [reason: string]: readonly [number, string, { [name: string]: string }?] }
 
 /** The server's own reasons for a refusal, in logs and metrics. */
-export type RefusalReason = keyof typeof REFUSED | "in_flight_full" | "draining"
+export type RefusalReason = keyof typeof REFUSED | "in_flight_full" | "draining" | "addresses_unknown"
 
 export const REFUSALS = {
   ...Object.fromEntries(
@@ -38,6 +38,7 @@ export const REFUSALS = {
   ),
   in_flight_full: unavailable("in_flight_full"),
   draining: unavailable("draining"),
+  addresses_unknown: unavailable("addresses_unknown"),
 } as { readonly [reason in RefusalReason]: Rejected }
 
 /** Those of requests for a pipeline's path. */

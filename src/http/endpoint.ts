@@ -114,6 +114,12 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
 
 type UnverifiedLimit = Route["unverifiedLimit"]
 
+/** @param isAllowed undefined: not known yet */
+const checkAddress = (isAllowed: boolean | undefined): Rejected | undefined => {
+  if (isAllowed === true) return undefined
+  return isAllowed === false ? REFUSALS.address_not_allowed : REFUSALS.addresses_unknown
+}
+
 /** The checks before a body is read. */
 function checksOf(
   { allows, rateLimit, handler: { methods } }: Route,
@@ -132,8 +138,7 @@ function checksOf(
     // several Host headers arrive as a list; proxies and servers may each pick another
     if (request.headers.get("host")?.includes(",")) return REFUSALS.duplicate_host
     if (draining.aborted) return REFUSALS.draining
-    if (allows !== undefined && !allows(info.remoteAddress)) return REFUSALS.address_not_allowed
-    return limited(info)
+    return (allows === undefined ? undefined : checkAddress(allows(info.remoteAddress))) ?? limited(info)
   }
   const limitRate = (): Rejected | undefined => {
     const waitS = rateLimit === undefined ? 0 : rateLimit()

@@ -14,8 +14,8 @@ export interface Route {
   readonly maxBodyBytes: number
   /** Lower-case media types, without parameters; undefined: any. */
   readonly contentTypes: readonly string[] | undefined
-  /** Tests the sender's address; undefined: any. */
-  readonly allows: ((address: string) => boolean) | undefined
+  /** Tests the sender's address, undefined: that is not known yet. Absent: any may send. */
+  readonly allows: ((address: string) => boolean | undefined) | undefined
   /** Tests a proxy's address; undefined: none is trusted. */
   readonly trustsProxy: ((address: string) => boolean) | undefined
   /** undefined: derived from the request and trusted proxies. */

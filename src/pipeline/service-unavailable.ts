@@ -10,6 +10,7 @@ const SAME_ID_PENDING = "Another event with the same id is being stored; send th
 export const UNAVAILABLE = {
   in_flight_full: ["Too many events in progress; send this one again.", 1],
   draining: [SHUTTING_DOWN, 1],
+  addresses_unknown: ["The addresses that may send are not known yet; send the event again later.", 5],
   unavailable: [NOT_STORED, 5],
   deadline: ["The event was not stored in time; send it again.", 5],
   closing: [SHUTTING_DOWN, 1],

@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Certificates } from "./kafka-certificates.ts"
 
@@ -51,6 +52,13 @@ export function optionChanges(
   ports: readonly [number, number],
 ): OptionChanges {
   const tls = { tls_certificate: server.certificate, tls_key: server.key }
+  /** A folder whose list of addresses is new, so that none is fetched. */
+  const listed = (name: string): string => {
+    const directory = join(folder, `addresses-${name}`)
+    mkdirSync(directory, { recursive: true })
+    writeFileSync(join(directory, "github.json"), `{"networks":{"192.0.2.0/24":${Date.now()}}}`)
+    return directory
+  }
   const ssl = { ...KAFKA, security_protocol: "ssl" }
   const clientSsl = { ...ssl, ssl_certificate_location: client.certificate, ssl_key_location: client.key }
   const { sasl_oauth_client_secret: _, ...asserting } = OAUTH
@@ -114,6 +122,8 @@ export function optionChanges(
       rate_burst: ["1", "2", { rate_limit: "100" }],
       unverified_rate_limit: [undefined, "5"],
       allow: ["127.0.0.1", "127.0.0.0/8"],
+      allow_directory: [listed("a"), listed("b"), { allow: "127.0.0.1, provider:github" }],
+      allow_mode: ["enforce", "observe", { allow: "127.0.0.1" }],
       trusted_proxies: [undefined, "127.0.0.1"],
       public_url: [undefined, "https://hooks.example.com"],
       tls_certificate: [server.certificate, copy(server.certificate), tls],

@@ -6,6 +6,7 @@ import { REASON_WORDS } from "../../verify/verifier.ts"
 const UNAVAILABLE_WORDS: { readonly [reason in keyof typeof UNAVAILABLE]: string } = {
   in_flight_full: "the requests in progress used up max_in_flight_bytes",
   draining: "the service was stopping",
+  addresses_unknown: "the list of the sender's addresses could not be fetched yet",
   unavailable: "the broker was unavailable",
   deadline: "the broker did not acknowledge within delivery_timeout",
   closing: "the service was stopping",

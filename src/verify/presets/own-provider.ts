@@ -10,7 +10,7 @@ import type { TokenLocation } from "../schemes/token.ts"
 import type { EventLocations } from "./event-locations.ts"
 import { check, readSample, wrongName } from "./own-provider/check.ts"
 import { OPTIONS, type Options } from "./own-provider/options.ts"
-import type { Preset } from "./presets.ts"
+import type { Preset } from "./preset.ts"
 
 /** A custom provider, `[provider:<name>]`: data of the form that presets have. */
 export interface OwnProvider extends Omit<Preset, "docs"> {

@@ -2,76 +2,18 @@ import { adyen } from "../schemes/adyen.ts"
 import { anyOf } from "../schemes/any-of.ts"
 import { ecdsaSignature, ed25519Signature } from "../schemes/asymmetric.ts"
 import { awsSns } from "../schemes/aws-sns.ts"
-import type { EventLocations } from "./event-locations.ts"
 import { contentful } from "../schemes/contentful.ts"
-import { MOST_SIGNATURES, type Family } from "../schemes/family.ts"
+import { MOST_SIGNATURES } from "../schemes/family.ts"
 import { mandrill, twilio } from "../schemes/form-signature.ts"
-import { hmac, type HmacForm } from "../schemes/hmac.ts"
+import { hmac } from "../schemes/hmac.ts"
 import { hubspot } from "../schemes/hubspot.ts"
 import { ASYMMETRIC, jwt, SYMMETRIC } from "../schemes/jwt.ts"
 import { mailgun } from "../schemes/mailgun.ts"
 import { msGraph } from "../schemes/ms-graph.ts"
 import { paypal } from "../schemes/paypal.ts"
-import type { SchemeForm } from "../schemes/scheme-form.ts"
 import { standardWebhooks } from "../schemes/standard-webhooks.ts"
 import { basic, tokenAt, tokenIn } from "../schemes/token.ts"
-
-/** A provider whose scheme is known. */
-export interface Preset {
-  /** As the provider writes its name. */
-  readonly title: string
-  /** As data, where it has a form that custom providers can have, too. */
-  readonly scheme: SchemeForm | Family
-  /** The provider's documentation or library that the row follows. */
-  readonly docs: string
-  /** As documented. Where the signed body has an id, an unsigned header is none. */
-  readonly event?: EventLocations
-  /** Pitfalls, in a sentence. */
-  readonly note?: string | undefined
-  /** Whether the tolerance is Hookline's choice, as the provider documents none. */
-  readonly toleranceIsOurs?: true
-  /** What its bodies are; absent: JSON objects. */
-  readonly body?: BodyForm
-}
-
-/** Options of the Decoder, as a file would spell them. */
-export interface BodyForm {
-  readonly format: "json" | "form" | "multipart" | "text" | "auto"
-  readonly unwrap?: string
-  readonly json_fields?: string
-  readonly lists?: "refuse" | "wrap" | "split"
-  /** Where the provider's batches may have more items than the Decoder's default. */
-  readonly max_list_items?: string
-  /** The provider's documentation of its bodies, of presets. */
-  readonly docs?: string
-}
-
-const MINUTES = 60_000
-const SECONDS = 1000
-
-const NO_TOLERANCE =
-  "The provider documents no tolerance and may deliver late, so the time is unchecked unless tolerance is set."
-
-/** `t=<time>,v1=<signature>` in one header, of `{timestamp}.{body}`: Stripe's scheme, which others share. */
-const likeStripe = (header: string, toleranceMs: number, own: Partial<HmacForm> = {}): SchemeForm => ({
-  hmac: {
-    header,
-    list: ",",
-    prefix: "v1=",
-    payload: "{timestamp}.{body}",
-    time: { item: "t=", unit: "s" },
-    toleranceMs,
-    ...own,
-  },
-})
-
-/** A token that its user chooses. */
-const HEADER_OR_QUERY = tokenIn("Authorization", {
-  requires: [
-    ["secret", "header"],
-    ["secret", "query"],
-  ],
-})
+import { HEADER_OR_QUERY, likeStripe, MINUTES, NO_TOLERANCE, SECONDS, type Preset } from "./preset.ts"
 
 /**
  * The providers by name. Every row has a test in presets.test.ts that signs with other code.

@@ -12,7 +12,8 @@ import type { Fetcher } from "../fetch/fetcher.ts"
 import { GENERIC } from "../schemes/generic.ts"
 import { toFamily } from "../schemes/scheme-form.ts"
 import type { OwnProvider } from "./own-provider.ts"
-import { PRESETS, type BodyForm, type Preset } from "./presets.ts"
+import type { BodyForm, Preset } from "./preset.ts"
+import { PRESETS } from "./presets.ts"
 import type { Signer, Verifier } from "../verifier.ts"
 
 const NETWORK: Fetcher = { fetch: proxiedFetch, rootCertificates }

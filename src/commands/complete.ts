@@ -1,7 +1,6 @@
 import { Help, type Argument, type Command, type Option } from "commander"
-import { atOnce } from "../clock/slices.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
-import { loadConfiguration } from "../config/file/load.ts"
+import { loadForCommand } from "../config/file/load.ts"
 import { DROP } from "../components/router/routes.ts"
 import { HooklineError } from "../errors.ts"
 import { escapeLine } from "../telemetry/escape-controls.ts"
@@ -140,7 +139,7 @@ function placesOf(configuration: ConfigurationFile | undefined): Candidate[] {
 /** What can be read of the file: completion reports no errors. */
 function configuration(file: string | undefined): ConfigurationFile | undefined {
   try {
-    return atOnce(loadConfiguration(file, { env: process.env, cwd: process.cwd() }))
+    return loadForCommand(file)
   } catch (error) {
     if (error instanceof HooklineError) return undefined
     throw error

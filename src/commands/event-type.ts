@@ -1,6 +1,5 @@
 import type { StoredRecord } from "../brokers/broker.ts"
-import { atOnce } from "../clock/slices.ts"
-import { loadConfiguration } from "../config/file/load.ts"
+import { loadForCommand } from "../config/file/load.ts"
 import { parsePointer } from "../json/pointer.ts"
 import { placesOf, type EventLocations } from "../verify/presets/event-locations.ts"
 import { presetOf } from "../verify/presets/providers.ts"
@@ -16,7 +15,7 @@ const MOST_SHOWN = 80
  * @throws HooklineError `no_input`
  */
 export function eventTypeIn(file: string | undefined, topic: string): (record: StoredRecord) => string {
-  const { pipelines } = atOnce(loadConfiguration(file, { env: process.env, cwd: process.cwd() }))
+  const { pipelines } = loadForCommand(file)
   const text = (
     components: ReadonlyMap<string, { texts: ReadonlyMap<string, { value: { text?: string | undefined } }> }>,
     component: string,

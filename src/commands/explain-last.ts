@@ -3,7 +3,7 @@ import { Value } from "typebox/value"
 import { CaptureDetail, CaptureExplanation, Overview } from "../admin/api/shapes.ts"
 import { atOnce } from "../clock/slices.ts"
 import { readConfigurationFile } from "../config/file/configuration-file.ts"
-import { isConfigured, loadConfiguration } from "../config/file/load.ts"
+import { isConfigured, loadForCommand } from "../config/file/load.ts"
 import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
@@ -73,13 +73,11 @@ class AdminClient {
 
   /** Without a file it is at the default address, as `hookline dev` is. @throws HooklineError `config`, `no_input`, `unavailable` where it has no fixed address */
   constructor(file: string | undefined) {
-    const surroundings = { env: process.env, cwd: process.cwd() }
-    const hasFile = isConfigured(file, surroundings)
-    const configuration = atOnce(
-      hasFile
-        ? loadConfiguration(file, surroundings)
-        : readConfigurationFile(new Uint8Array(), "no file", { ...surroundings, baseDir: surroundings.cwd }),
-    )
+    const hasFile = isConfigured(file)
+    const none = { env: process.env, baseDir: process.cwd() }
+    const configuration = hasFile
+      ? loadForCommand(file)
+      : atOnce(readConfigurationFile(new Uint8Array(), "no file", none))
     const { listen, token } = planAdmin(configuration)
     this.#file = configuration.file
     this.#source = hasFile

@@ -27,12 +27,11 @@ answers 200, else 69.`,
 
 /** Prints the answer. @throws HooklineError `unavailable` unless it is 200; `config`, `no_input` */
 async function health({ config, ready }: HealthFlags): Promise<void> {
-  const [{ atOnce }, { loadConfiguration }, { planAdmin }] = await Promise.all([
-    import("../clock/slices.ts"),
+  const [{ loadForCommand }, { planAdmin }] = await Promise.all([
     import("../config/file/load.ts"),
     import("../runtime/plan/plan-part.ts"),
   ])
-  const { listen } = planAdmin(atOnce(loadConfiguration(config, { env: process.env, cwd: process.cwd() })))
+  const { listen } = planAdmin(loadForCommand(config))
   if (listen === "off" || listen.port === 0)
     throw new HooklineError("usage", "[admin] listen names no port; health asks the admin listener")
   const url = `http://${formatEndpoint(reachable(listen))}/${ready ? "readyz" : "healthz"}`

@@ -1,5 +1,4 @@
-import { atOnce } from "../clock/slices.ts"
-import { loadConfiguration } from "../config/file/load.ts"
+import { loadForCommand } from "../config/file/load.ts"
 import { HooklineError } from "../errors.ts"
 import { isThisMachine } from "../outgoing/proxied-fetch.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
@@ -9,7 +8,7 @@ import type { TopicPlace } from "./topic-range.ts"
 
 /** Pipelines of a file; those that can't run as they are, are left out. @throws HooklineError `no_input` */
 export function pipelinesIn(file: string | undefined): PlannedPipeline[] {
-  const configuration = atOnce(loadConfiguration(file, { env: process.env, cwd: process.cwd() }))
+  const configuration = loadForCommand(file)
   return [...configuration.pipelines.keys()].flatMap((id) => {
     try {
       return planPipeline(configuration, id)

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs"
 import { Option, type Command } from "commander"
-import { atOnce } from "../clock/slices.ts"
-import { isConfigured, loadConfiguration } from "../config/file/load.ts"
+import { isConfigured, loadForCommand } from "../config/file/load.ts"
 import { planProviders } from "../runtime/plan/providers.ts"
 import { suggest } from "../config/file/nearest.ts"
 import { WrongValue } from "../config/options/option-types.ts"
@@ -96,9 +95,7 @@ export function providerOf({ provider, config }: VerifierFlags): ProviderRef {
 
 /** The providers of the configuration file; none if no file is named and there is none. */
 export function ownProviders(config: string | undefined): readonly OwnProvider[] {
-  const surroundings = { env: process.env, cwd: process.cwd() }
-  if (!isConfigured(config, surroundings)) return []
-  return planProviders(atOnce(loadConfiguration(config, surroundings)))
+  return isConfigured(config) ? planProviders(loadForCommand(config)) : []
 }
 
 /** A wrong setting as a usage error. */

@@ -1,6 +1,5 @@
-import { atOnce } from "../clock/slices.ts"
 import type { Verification } from "../verify/presets/providers.ts"
-import { loadConfiguration } from "../config/file/load.ts"
+import { loadForCommand } from "../config/file/load.ts"
 import { addressTest, senderBehind } from "../senders/addresses.ts"
 import { parsePublicUrl, publicUrl } from "../http/public-url.ts"
 import { verificationsOf } from "../runtime/explain-request.ts"
@@ -10,7 +9,7 @@ import { providerOf, readSettings, usage, type VerifierFlags } from "./verifier-
 
 /** @throws HooklineError `usage` for an unknown id, `config`, `no_input` */
 export function readPipeline(file: string | undefined, id: string): PlannedPipeline {
-  return planPipeline(atOnce(loadConfiguration(file, { env: process.env, cwd: process.cwd() })), id)
+  return planPipeline(loadForCommand(file), id)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { HooklineError } from "../../errors.ts"
-import type { Steps } from "../../clock/slices.ts"
+import { atOnce, type Steps } from "../../clock/slices.ts"
 import type { Environment } from "./interpolate.ts"
 import { whyUnreadable } from "../../process/paths.ts"
 import { readConfigurationFile, type ConfigurationFile } from "./configuration-file.ts"
@@ -9,10 +9,8 @@ import { readConfigurationFile, type ConfigurationFile } from "./configuration-f
 const DEFAULT_FILE = "pipelines.conf"
 
 /** Whether a file is named, by `-c` or the variable, or the default one exists. */
-export const isConfigured = (
-  file: string | undefined,
-  { env, cwd }: Pick<Environment, "env"> & { cwd: string },
-): boolean => (file ?? namedBy(env)) !== undefined || existsSync(resolve(cwd, DEFAULT_FILE))
+export const isConfigured = (file: string | undefined): boolean =>
+  (file ?? namedBy(process.env)) !== undefined || existsSync(DEFAULT_FILE)
 
 // an empty variable counts as unset, as in a shell's ${HOOKLINE_CONFIG:-}
 const namedBy = ({ HOOKLINE_CONFIG }: Environment["env"]): string | undefined =>
@@ -53,3 +51,7 @@ export function* loadConfiguration(
   }
   return yield* readConfigurationFile(bytes, chosen, { env, baseDir: dirname(path), reads, isReload })
 }
+
+/** The configuration file as a command reads it, which waits for nothing else. @throws HooklineError `no_input` */
+export const loadForCommand = (file: string | undefined): ConfigurationFile =>
+  atOnce(loadConfiguration(file, { env: process.env, cwd: process.cwd() }))

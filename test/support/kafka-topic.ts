@@ -5,7 +5,6 @@ import type { Metadata } from "../../src/brokers/kafka/metadata.ts"
 import type { Batch, Partition } from "../../src/brokers/kafka/partition.ts"
 import { PendingRecord } from "../../src/brokers/kafka/pending-records.ts"
 import { ProducerId } from "../../src/brokers/kafka/sequence.ts"
-import { SYSTEM } from "../../src/brokers/kafka/system.ts"
 import { Topic } from "../../src/brokers/kafka/topic.ts"
 import type { Receipt } from "../../src/pipeline/record.ts"
 
@@ -39,7 +38,6 @@ export class TopicFixture {
       log,
       metrics,
       compression: "none",
-      system: SYSTEM,
       producerId: this.producerId,
       memory: new BatchMemory(),
     })

@@ -2,7 +2,6 @@ import { expect, test } from "bun:test"
 import { BrokerPool } from "./broker-pool.ts"
 import type { BrokerSocket } from "./broker-socket.ts"
 import type { KafkaConnection } from "./connection.ts"
-import { SYSTEM } from "./system.ts"
 
 const API_VERSIONS = 18
 
@@ -35,7 +34,7 @@ function poolOfOne() {
     bootstrap: [{ host: "127.0.0.1", port: 9092 }],
     security: {},
     hasAnswered: false,
-    system: { ...SYSTEM, connect },
+    connect,
   })
   /** The nth attempt to connect, once it is made. */
   const attempt = async (at: number): Promise<PromiseWithResolvers<BrokerSocket>> => {

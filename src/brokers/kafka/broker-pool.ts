@@ -37,18 +37,17 @@ export class BrokerPool {
     const { promise, resolve, reject } = Promise.withResolvers<NodeAnswer<T>>()
     const left = this.#closed ? [] : this.#inOrder()
     let asked = 0
-    const { system } = this.#client
     let hedge: Timer | undefined
     const next = (): void => {
-      system.clearTimeout(hedge)
+      clearTimeout(hedge)
       const broker = this.#closed ? undefined : left.shift()
       if (broker === undefined) return
       asked++
-      hedge = system.setTimeout(next, METADATA_HEDGE_MS)
+      hedge = setTimeout(next, METADATA_HEDGE_MS)
       this.#put(broker, question).then(answered, failed)
     }
     const answered = (answer: NodeAnswer<T>): void => {
-      system.clearTimeout(hedge)
+      clearTimeout(hedge)
       left.length = 0
       resolve(answer)
     }
@@ -56,7 +55,7 @@ export class BrokerPool {
       asked--
       if (left.length > 0 && !this.#closed) return next()
       if (asked > 0) return
-      system.clearTimeout(hedge)
+      clearTimeout(hedge)
       reject(error)
     }
     if (left.length === 0) reject(new HooklineError("unavailable", "no broker to connect to"))

@@ -6,7 +6,6 @@ import { EncodedBatch } from "./encoded-batch.ts"
 import { BatchMemory } from "./batch-memory.ts"
 import { ASIDE_BYTES, compressBatch } from "./compression.ts"
 import { encodeBatch } from "./record-batch.ts"
-import { SYSTEM } from "./system.ts"
 
 const SEQUENCE = { producerId: 4711n, producerEpoch: 3, baseSequence: 17 }
 const ALGORITHMS = ["gzip", "snappy", "lz4", "zstd"] as const
@@ -34,7 +33,7 @@ test.each(ALGORITHMS)("compressed with %s a batch is smaller and reads the same"
   for (const count of [1, 50]) {
     const batch = batchOf(count)
     const [before, { length }] = [values(batch), batch.bytes]
-    compressBatch(batch, algorithm, { system: SYSTEM, memory: new BatchMemory() })
+    compressBatch(batch, algorithm, new BatchMemory())
     await batch.compressing
     expect(batch.compressing).toBeUndefined()
     expect(batch.bytes.length).toBeLessThan(length / 2)
@@ -49,7 +48,7 @@ test.each(["gzip", "zstd"] as const)(
     expect(small.bytes.length).toBeLessThan(ASIDE_BYTES)
     expect(large.bytes.length).toBeGreaterThan(ASIDE_BYTES)
     const memory = new BatchMemory()
-    for (const batch of [small, large]) compressBatch(batch, algorithm, { system: SYSTEM, memory })
+    for (const batch of [small, large]) compressBatch(batch, algorithm, memory)
     expect(small.compressing).toBeUndefined()
     expect(large.compressing).toBeInstanceOf(Promise)
     await large.compressing
@@ -60,7 +59,7 @@ test("the memory of the plain batch is used again once it is compressed, and not
   const memory = new BatchMemory()
   const batch = batchOf(20, memory)
   const plain = batch.bytes
-  compressBatch(batch, "gzip", { system: SYSTEM, memory })
+  compressBatch(batch, "gzip", memory)
   expect(memory.take(plain.length).buffer).not.toBe(plain.buffer)
   await batch.compressing
   expect(memory.take(plain.length).buffer).toBe(plain.buffer)

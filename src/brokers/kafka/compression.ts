@@ -1,8 +1,9 @@
+import { promisify } from "node:util"
+import * as zlib from "node:zlib"
 import { compressionsAlgorithms } from "@platformatic/kafka"
 import type { EncodedBatch } from "./encoded-batch.ts"
 import type { BatchMemory } from "./batch-memory.ts"
 import { BATCH_HEADER_BYTES, withCompressed, type Compression } from "./record-batch.ts"
-import type { System } from "./system.ts"
 
 /**
  * From this size on a batch is compressed by a thread of Bun's: on the event loop gzip takes 18 ms of CPU for a mebibyte,
@@ -11,11 +12,17 @@ import type { System } from "./system.ts"
  */
 export const ASIDE_BYTES = 16 * 1024
 
+/** Compress in another thread, as the client library does on the event loop. A simulation has its own. */
+export const THREADS: { [algorithm in Compression]?: (bytes: Uint8Array) => Promise<Uint8Array> } = {
+  gzip: promisify<Uint8Array, Buffer>(zlib.gzip),
+  zstd: promisify<Uint8Array, Buffer>(zlib.zstdCompress),
+}
+
 /** Compresses a batch that has just been formed: at once, or while `compressing` is pending. */
 export function compressBatch(
   batch: EncodedBatch<unknown>,
   algorithm: Exclude<Compression, "none">,
-  { system, memory }: { readonly system: System; readonly memory: BatchMemory },
+  memory: BatchMemory,
 ): void {
   const plain = batch.bytes
   const records = plain.subarray(BATCH_HEADER_BYTES)
@@ -24,8 +31,7 @@ export function compressBatch(
     batch.compressing = undefined
     memory.giveBack(plain)
   }
-  const isAside = plain.length >= ASIDE_BYTES && (algorithm === "gzip" || algorithm === "zstd")
-  const pending = isAside ? system.compress?.(algorithm, records) : undefined
+  const pending = plain.length < ASIDE_BYTES ? undefined : THREADS[algorithm]?.(records)
   if (pending === undefined) take(compressionsAlgorithms[algorithm].compressSync(records))
   else batch.compressing = pending.then(take)
 }

@@ -6,11 +6,10 @@ import type { AccessTokens } from "./auth/access-tokens.ts"
 import { authenticate, authentication, SASL_AUTHENTICATE, type Sasl } from "./auth/sasl.ts"
 import type { CredentialTelemetry } from "./auth/credential-telemetry.ts"
 import { TlsFiles } from "./auth/tls-files.ts"
-import type { BrokerSocket, SocketOptions } from "./broker-socket.ts"
+import { BrokerSocket, type SocketOptions } from "./broker-socket.ts"
 import { AUTHENTICATION_FAILED, BrokerFailure, errorCodeOf, reasonOf } from "./failure.ts"
 import { hintOf } from "./hints.ts"
 import type { KafkaOptions } from "./options.ts"
-import { SYSTEM, type System } from "./system.ts"
 import { CONNECT_TIMEOUT_MS } from "./timeouts.ts"
 
 /** What it takes to connect to any broker of a cluster. */
@@ -25,7 +24,7 @@ export interface KafkaClient {
   readonly tlsFiles?: TlsFiles
   /** Where brokers are shown an access token; to be closed with the last connection. */
   readonly tokens?: AccessTokens
-  readonly system: System
+  readonly connect: typeof BrokerSocket.connect
   /** Set once a broker has answered: the configuration fits one. */
   hasAnswered: boolean
 }
@@ -44,7 +43,7 @@ export function kafkaClient(
   tolerateUnknownCodes()
   // the option's form has been checked
   const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server)!)
-  const client = { clientId: options.client_id, bootstrap, system: SYSTEM, hasAnswered: false }
+  const client = { clientId: options.client_id, bootstrap, connect: BrokerSocket.connect, hasAnswered: false }
   if (!isUnreadable) return { ...client, ...credentials(options, telemetry) }
   const later: KafkaClient = {
     ...client,
@@ -62,7 +61,7 @@ function credentials(
   const { security_protocol: protocol } = options
   const tlsFiles =
     protocol === "ssl" || protocol === "sasl_ssl" ? new TlsFiles(options, telemetry) : undefined
-  const { sasl, tokens } = authentication(options, SYSTEM, telemetry)
+  const { sasl, tokens } = authentication(options, telemetry)
   const known = sasl === undefined ? {} : { sasl }
   const asked = tokens && { tokens }
   if (tlsFiles === undefined) return { ...asked, security: known }
@@ -133,7 +132,7 @@ export class KafkaConnection {
     const broker = formatEndpoint(endpoint)
     let raw: BrokerSocket | undefined
     try {
-      raw = await client.system.connect(endpoint, { clientId: client.clientId, tls, requestTimeoutMs })
+      raw = await client.connect(endpoint, { clientId: client.clientId, tls, requestTimeoutMs })
       const { apiKeys } = await versionsOf(raw)
       const versions = new Map(apiKeys.map((api) => [api.apiKey, api]))
       const connection = new KafkaConnection(client, broker, raw, versions)

@@ -4,7 +4,6 @@ import { BatchMemory } from "./batch-memory.ts"
 import type { Metadata } from "./metadata.ts"
 import { impairmentOf, Impairments } from "./impairment.ts"
 import { ProducerId } from "./sequence.ts"
-import { SYSTEM } from "./system.ts"
 import { Topic } from "./topic.ts"
 
 const [UNKNOWN_TOPIC, NOT_AUTHORIZED, NOT_ENOUGH_REPLICAS] = [3, 29, 19]
@@ -27,7 +26,6 @@ function topicLedBy(leaders: readonly number[], errorCode = 0, name = "t"): Topi
     log,
     metrics,
     compression: "none",
-    system: SYSTEM,
     producerId: new ProducerId(log, metrics, () => {}),
     memory: new BatchMemory(),
   })

@@ -1,4 +1,5 @@
 import { Backoff } from "../../clock/backoff.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { type EndpointOptions, formatEndpoint } from "../../config/sections/endpoint.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
@@ -78,7 +79,7 @@ export class LeaderConnection {
 
   /** Takes the broker's address from metadata; it is dropped when the broker has moved. */
   update(endpoint: EndpointOptions | undefined, availableSinceMs: number): void {
-    const nowMs = this.#context.client.system.steadyMs()
+    const nowMs = steadyMs()
     const hasMoved = endpoint !== undefined && formatEndpoint(endpoint) !== this.broker
     // a broker that lags behind may name an old address while this one serves
     const isStale = this.#staleMetadata.isStale(hasMoved && this.isOpen, nowMs)
@@ -100,7 +101,6 @@ export class LeaderConnection {
   /** Connects, now or after the pause, unless it is connected or connecting. */
   async open(): Promise<void> {
     const { client, log } = this.#context
-    const { steadyMs } = client.system
     if (this.isOpen || this.#isConnecting || this.#closed || !this.isNeeded) return
     const waitMs = this.#notBeforeMs - steadyMs()
     if (waitMs > 0) return this.#openIn(waitMs)
@@ -134,26 +134,25 @@ export class LeaderConnection {
   }
 
   delay(ms: number): void {
-    this.#notBeforeMs = this.#context.client.system.steadyMs() + ms
+    this.#notBeforeMs = steadyMs() + ms
   }
 
   /** Sends batches, once they are compressed, over the connection, which is open; dropped when there is no answer. */
   async produce(given: readonly Batch[]): Promise<readonly BatchAnswer[] | ProduceFailure> {
-    const { system } = this.#context.client
     const batches = given.some(({ compressing }) => compressing) ? await this.#compressed(given) : given
     if (batches.length === 0) return []
     const connection = this.#connection
     if (connection?.open !== true) return { reason: "connection closed", isClosedByBroker: false }
     const bytes = bytesOf(batches)
-    const nowMs = system.steadyMs()
+    const nowMs = steadyMs()
     // the network may have forgotten a connection that was idle, without a word
     const mayBeDead = nowMs - this.#usedMs > timeouts.IDLE_MS
     const doubtMs = timeouts.IDLE_ANSWER_MS + bytes / timeouts.SLOW_BYTES_PER_MS
-    const doubt = mayBeDead ? system.setTimeout(() => this.#replace(connection, nowMs), doubtMs) : undefined
+    const doubt = mayBeDead ? setTimeout(() => this.#replace(connection, nowMs), doubtMs) : undefined
     this.#requests++
     try {
       const answers = await produce(connection, batches)
-      this.#usedMs = system.steadyMs()
+      this.#usedMs = steadyMs()
       this.#pauses.reset()
       return answers
     } catch (error) {
@@ -162,17 +161,16 @@ export class LeaderConnection {
       return { reason: reasonOf(error), isClosedByBroker }
     } finally {
       this.#requests--
-      if (doubt !== undefined) system.clearTimeout(doubt)
+      if (doubt !== undefined) clearTimeout(doubt)
     }
   }
 
   /** Those that are still to be sent when all are compressed. */
   async #compressed(batches: readonly Batch[]): Promise<readonly Batch[]> {
-    const { system } = this.#context.client
     const results = await Promise.allSettled(batches.map(({ compressing }) => compressing))
     return batches.filter((batch, at) => {
       const result = results[at]!
-      if (result.status === "fulfilled") return batch.partition.compressed(batch, system.steadyMs())
+      if (result.status === "fulfilled") return batch.partition.compressed(batch, steadyMs())
       this.#context.log.error({ err: result.reason }, "batch can't be compressed; its events get 503")
       batch.partition.abandon(batch, result.reason)
       return false
@@ -187,10 +185,9 @@ export class LeaderConnection {
   }
 
   close(): void {
-    const { system } = this.#context.client
     this.#closed = true
-    system.clearTimeout(this.#retry)
-    system.clearTimeout(this.#idle)
+    clearTimeout(this.#retry)
+    clearTimeout(this.#idle)
     this.drop()
   }
 
@@ -207,7 +204,7 @@ export class LeaderConnection {
 
   #openIn(ms: number): void {
     if (this.#closed || this.#retry !== undefined) return
-    this.#retry = this.#context.client.system.setTimeout(() => {
+    this.#retry = setTimeout(() => {
       this.#retry = undefined
       void this.open()
     }, ms)
@@ -215,17 +212,16 @@ export class LeaderConnection {
 
   /** Replaces a connection that is not used, before the network forgets it. */
   #watchIdle(): void {
-    const { maxIdleMs, client } = this.#context
-    const { system } = client
-    system.clearTimeout(this.#idle)
+    const { maxIdleMs } = this.#context
+    clearTimeout(this.#idle)
     if (this.#closed) return
     const check = (): void => {
       if (this.#connection === undefined) return
-      if (this.#requests > 0 || system.steadyMs() - this.#usedMs < maxIdleMs) return this.#watchIdle()
+      if (this.#requests > 0 || steadyMs() - this.#usedMs < maxIdleMs) return this.#watchIdle()
       this.drop()
       void this.open()
     }
-    const leftMs = this.#usedMs + maxIdleMs - system.steadyMs()
-    this.#idle = system.setTimeout(check, Math.max(leftMs, timeouts.IDLE_CHECK_MS))
+    const leftMs = this.#usedMs + maxIdleMs - steadyMs()
+    this.#idle = setTimeout(check, Math.max(leftMs, timeouts.IDLE_CHECK_MS))
   }
 }

@@ -1,16 +1,18 @@
-import { describe, expect, test } from "bun:test"
+import { afterEach, describe, expect, spyOn, test } from "bun:test"
 import { Writer } from "@platformatic/kafka"
 import { pino } from "pino"
 import { readProduce } from "../../../test/support/kafka-frames.ts"
 import { placeOf } from "../../../test/support/kafka-topic.ts"
+import { VirtualTime } from "../../../test/support/virtual-time.ts"
 import type { PublishError } from "../../errors.ts"
 import type { Receipt } from "../../pipeline/record.ts"
 import { BatchMemory } from "./batch-memory.ts"
 import type { BrokerSocket } from "./broker-socket.ts"
+import { THREADS } from "./compression.ts"
 import { LeaderSender } from "./leader-sender.ts"
 import { PendingRecord } from "./pending-records.ts"
+import type { Compression } from "./record-batch.ts"
 import { ProducerId } from "./sequence.ts"
-import type { System } from "./system.ts"
 import { Topic } from "./topic.ts"
 
 const LEADER = 1
@@ -23,9 +25,12 @@ const STARTED_MS = 1000
 /** How the broker answers a produce request: it stores the batches, closes the connection, or gives no answer. */
 type Behaviour = "stores" | "closes" | "silent"
 
+let simulated: VirtualTime | undefined
+afterEach(() => simulated?.[Symbol.dispose]())
+
 /** A leader and its sender on a clock that moves from one timer to the next. */
-class Simulation implements System {
-  nowMs = STARTED_MS
+class Simulation {
+  readonly time = (simulated = new VirtualTime(STARTED_MS))
   #offset = 0
   behaviour: Behaviour = "stores"
   /** Called with each batch that is acknowledged, and each incident. */
@@ -42,16 +47,12 @@ class Simulation implements System {
   readonly unkeyed = new Set<Topic>()
   readonly topic: Topic
   readonly sender: LeaderSender
-  /** As `System.compress`, where batches are to be compressed. */
-  readonly compress: System["compress"]
-  readonly #timers = new Map<object, { readonly atMs: number; readonly run: () => void }>()
 
   constructor({
     partitions = 1,
     maxRequestBytes = 1_000_000,
-    compress,
-  }: { partitions?: number; maxRequestBytes?: number; compress?: System["compress"] } = {}) {
-    this.compress = compress
+    compression = "none",
+  }: { partitions?: number; maxRequestBytes?: number; compression?: Compression } = {}) {
     const write = (text: string): void => {
       const line = JSON.parse(text)
       this.logged.push(line.msg)
@@ -69,12 +70,17 @@ class Simulation implements System {
     this.topic = new Topic("t", {
       log,
       metrics,
-      system: this,
-      compression: compress ? "gzip" : "none",
+      compression,
       producerId,
       memory: new BatchMemory(),
     })
-    const client = { clientId: "test", bootstrap: [ENDPOINT], security: {}, hasAnswered: false, system: this }
+    const client = {
+      clientId: "test",
+      bootstrap: [ENDPOINT],
+      security: {},
+      hasAnswered: false,
+      connect: this.connect,
+    }
     const limits = { maxRequestBytes, maxIdleMs: 60_000 }
     const onFailure = (): void => void this.sender.schedule()
     this.sender = new LeaderSender(LEADER, ENDPOINT, {
@@ -103,20 +109,10 @@ class Simulation implements System {
           offlineReplicas: [],
         })),
       },
-      this.nowMs,
+      this.time.nowMs,
     )
     this.sender.update(ENDPOINT, true, 0)
   }
-
-  readonly steadyMs = (): number => this.nowMs
-  readonly timeOfDayMs = (): number => this.nowMs
-  readonly setTimeout = (run: () => void, ms: number): Timer => {
-    const timer = {} as Timer
-    this.#timers.set(timer, { atMs: this.nowMs + ms, run })
-    return timer
-  }
-  readonly clearTimeout = (timer: Timer | undefined): void => void (timer && this.#timers.delete(timer))
-  readonly setImmediate = (run: () => void): void => void this.setTimeout(run, 0)
 
   readonly connect = (): Promise<BrokerSocket> => {
     this.connections++
@@ -138,9 +134,9 @@ class Simulation implements System {
       this.requests.push(batches.map(({ index }) => index))
       this.places.push(...batches.map(({ records }) => placeOf({ bytes: records })))
       waiting.push(() => settle(new Error("Connection closed")))
-      if (this.behaviour === "closes") this.setTimeout(close, 1)
+      if (this.behaviour === "closes") setTimeout(close, 1)
       if (this.behaviour !== "stores") return
-      this.setTimeout(() => {
+      setTimeout(() => {
         if (waiting.shift() === undefined) return
         settle(null, parse(stored(this.requests.at(-1)!, this.#offset++)))
       }, 1)
@@ -174,15 +170,11 @@ class Simulation implements System {
 
   /** Lets the time pass until a condition holds. */
   async until(holds: () => boolean, withinMs = 100_000): Promise<void> {
-    const endMs = this.nowMs + withinMs
+    const endMs = this.time.nowMs + withinMs
     while (!holds()) {
       for (let n = 0; n < 20; n++) await Promise.resolve()
       if (holds()) return
-      const next = [...this.#timers].toSorted(([, a], [, b]) => a.atMs - b.atMs)[0]
-      if (next === undefined || next[1].atMs > endMs) throw new Error(`not within ${withinMs} ms`)
-      this.#timers.delete(next[0])
-      this.nowMs = Math.max(this.nowMs, next[1].atMs)
-      next[1].run()
+      if (!this.time.next(endMs)) throw new Error(`not within ${withinMs} ms`)
     }
   }
 
@@ -225,7 +217,7 @@ test("what does not fit into a request goes with further ones, at most five in f
 test("a connection that was idle and gives no answer is replaced, and the batch sent again", async () => {
   const simulation = new Simulation()
   await simulation.answer(simulation.publish(0))
-  simulation.nowMs += 5000
+  simulation.time.nowMs += 5000
   simulation.behaviour = "silent"
   const answer = simulation.publish(0)
   await simulation.until(() => simulation.requests.length === 2)
@@ -238,7 +230,7 @@ test("a connection that was idle and gives no answer is replaced, and the batch 
 test("a connection that is not used is replaced before it is forgotten", async () => {
   const simulation = new Simulation()
   await simulation.until(() => simulation.connections === 2)
-  expect(simulation.nowMs - STARTED_MS).toBeWithin(60_000, 61_000)
+  expect(simulation.time.nowMs - STARTED_MS).toBeWithin(60_000, 61_000)
 })
 
 describe("a request on which the broker keeps closing the connection", () => {
@@ -250,7 +242,7 @@ describe("a request on which the broker keeps closing the connection", () => {
       code: "refused",
       message: expect.stringContaining("keeps closing the connection on a request of"),
     })
-    expect(simulation.nowMs - STARTED_MS).toBeGreaterThan(10_000)
+    expect(simulation.time.nowMs - STARTED_MS).toBeGreaterThan(10_000)
     simulation.behaviour = "stores"
     expect(await simulation.answer(simulation.publish(1))).toMatchObject({ partition: 1 })
   })
@@ -340,21 +332,20 @@ describe("a batch that another thread compresses", () => {
   /** A thread that is done when the test says so. */
   function thread() {
     const given: { readonly bytes: Uint8Array; readonly done: PromiseWithResolvers<Uint8Array> }[] = []
-    const compress = (_: string, bytes: Uint8Array): Promise<Uint8Array> => {
+    spyOn(THREADS, "gzip").mockImplementation((bytes) => {
       const done = Promise.withResolvers<Uint8Array>()
       given.push({ bytes, done })
       return done.promise
-    }
+    })
     return {
       given,
-      compress,
       finish: () => given.at(-1)!.done.resolve(Bun.gzipSync(Buffer.from(given.at(-1)!.bytes))),
     }
   }
 
   test("is sent once it is done; what comes meanwhile goes with the next request", async () => {
-    const { given, compress, finish } = thread()
-    const simulation = new Simulation({ compress, partitions: 2 })
+    const { given, finish } = thread()
+    const simulation = new Simulation({ compression: "gzip", partitions: 2 })
     const first = simulation.publish(0, LARGE)
     await simulation.until(() => given.length === 1)
     const second = simulation.publish(1)
@@ -366,11 +357,11 @@ describe("a batch that another thread compresses", () => {
   })
 
   test("is not sent when its deadline has passed meanwhile; later records are", async () => {
-    const { given, compress, finish } = thread()
-    const simulation = new Simulation({ compress })
-    const late = simulation.publish(0, LARGE, simulation.nowMs + 100)
+    const { given, finish } = thread()
+    const simulation = new Simulation({ compression: "gzip" })
+    const late = simulation.publish(0, LARGE, simulation.time.nowMs + 100)
     await simulation.until(() => given.length === 1)
-    simulation.nowMs += 200
+    simulation.time.nowMs += 200
     finish()
     expect(await simulation.answer(late)).toMatchObject({
       message: expect.stringContaining("deadline passed"),
@@ -380,8 +371,8 @@ describe("a batch that another thread compresses", () => {
   })
 
   test("is sent on another connection when the one that it was for is gone", async () => {
-    const { given, compress, finish } = thread()
-    const simulation = new Simulation({ compress })
+    const { given, finish } = thread()
+    const simulation = new Simulation({ compression: "gzip" })
     const published = simulation.publish(0, LARGE)
     await simulation.until(() => given.length === 1)
     simulation.disconnect()
@@ -392,8 +383,8 @@ describe("a batch that another thread compresses", () => {
   })
 
   test("is refused when it can't be compressed; later ones are sent", async () => {
-    const { given, compress, finish } = thread()
-    const simulation = new Simulation({ compress })
+    const { given, finish } = thread()
+    const simulation = new Simulation({ compression: "gzip" })
     const failing = simulation.publish(0, LARGE)
     await simulation.until(() => given.length === 1)
     given[0]!.done.reject(new RangeError("no memory"))

@@ -1,3 +1,4 @@
+import { steadyMs } from "../../clock/clock.ts"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
 import { LeaderConnection, type LeaderConnectionContext, type ProduceFailure } from "./leader-connection.ts"
 import { bytesOf } from "./encoded-batch.ts"
@@ -65,7 +66,7 @@ export class LeaderSender {
   }
 
   update(endpoint: EndpointOptions | undefined, leads: boolean, availableSinceMs: number): void {
-    const nowMs = this.#context.client.system.steadyMs()
+    const nowMs = steadyMs()
     const isDeposed = this.#inFlight.values().some(({ batches, sentMs }) => {
       return nowMs - sentMs > DEPOSED_MS && batches.some(({ partition }) => partition.leader !== this.#id)
     })
@@ -89,14 +90,14 @@ export class LeaderSender {
     if (!this.#maySend) return false
     if (!this.#isScheduled) {
       this.#isScheduled = true
-      this.#context.client.system.setImmediate(() => this.#send())
+      setImmediate(() => this.#send())
     }
     return this.#connection.isOpen
   }
 
   close(): void {
     this.#closed = true
-    this.#context.client.system.clearTimeout(this.#retry)
+    clearTimeout(this.#retry)
     this.#connection.close()
   }
 
@@ -113,7 +114,7 @@ export class LeaderSender {
       this.#context.log.error({ broker, err: error }, "unhandled error while gathering batches; retrying")
       // the next attempt may end in the same way
       this.#isScheduled = true
-      const nowMs = this.#context.client.system.steadyMs()
+      const nowMs = steadyMs()
       this.#retryAt(nowMs + FAULT_PAUSE_MS, nowMs)
     }
   }
@@ -123,7 +124,7 @@ export class LeaderSender {
     if (!this.#connection.isOpen) return void this.#connection.open()
     const producerId = this.#context.producerId.value
     if (producerId === undefined) return
-    const request = this.#gather(producerId, this.#context.client.system.steadyMs())
+    const request = this.#gather(producerId, steadyMs())
     if (request.batches.length === 0) return
     this.#inFlight.add(request)
     for (const batch of request.batches) batch.inFlight = true
@@ -136,7 +137,7 @@ export class LeaderSender {
     const result = await this.#connection.produce(batches)
     this.#inFlight.delete(request)
     try {
-      const nowMs = this.#context.client.system.steadyMs()
+      const nowMs = steadyMs()
       if ("reason" in result) this.#unanswered(request, result, nowMs)
       else this.#answered(request, result, nowMs)
     } catch (error) {
@@ -266,7 +267,7 @@ export class LeaderSender {
 
   /** The broker closed the connection on a request, and accepts another: the request may be to blame. */
   #blame({ batches }: Request): void {
-    this.#limit.closed(bytesOf(batches), this.#context.client.system.steadyMs())
+    this.#limit.closed(bytesOf(batches), steadyMs())
     if (batches.length > 1) return
     const batch = batches[0]!
     batch.closes++
@@ -277,12 +278,11 @@ export class LeaderSender {
 
   /** Sends at this time, or before. Infinity: something else has it send. */
   #retryAt(ms: number, nowMs: number): void {
-    const { system } = this.#context.client
     const isDue = this.#retry !== undefined && this.#retryAtMs <= ms
     if (this.#closed || ms === Number.POSITIVE_INFINITY || isDue) return
-    system.clearTimeout(this.#retry)
+    clearTimeout(this.#retry)
     this.#retryAtMs = ms
-    this.#retry = system.setTimeout(() => {
+    this.#retry = setTimeout(() => {
       this.#retry = undefined
       this.#send()
     }, ms - nowMs)

@@ -2,7 +2,6 @@ import { expect, test } from "bun:test"
 import { pino } from "pino"
 import type { BrokerSocket } from "./broker-socket.ts"
 import { ClusterMetadata } from "./metadata.ts"
-import { SYSTEM, type System } from "./system.ts"
 
 const [METADATA, API_VERSIONS, INIT_PRODUCER_ID] = [3, 18, 22]
 const ENDPOINT = { host: "127.0.0.1", port: 9092 }
@@ -16,19 +15,16 @@ const ANSWERS: { readonly [api: number]: object } = {
   [INIT_PRODUCER_ID]: { producerId: 7n },
 }
 
-const system: System = {
-  ...SYSTEM,
-  connect: () => {
-    const send: BrokerSocket["send"] = (api, _version, _encode, _decode, _, __, callback) =>
-      callback(null, ANSWERS[api] as never)
-    return Promise.resolve({ isOpen: true, send, close() {} } as unknown as BrokerSocket)
-  },
+const connect = (): Promise<BrokerSocket> => {
+  const send: BrokerSocket["send"] = (api, _version, _encode, _decode, _, __, callback) =>
+    callback(null, ANSWERS[api] as never)
+  return Promise.resolve({ isOpen: true, send, close() {} } as unknown as BrokerSocket)
 }
 
 test("an error of this program while metadata is applied is logged once with its stack, and retried with back-off", async () => {
   const logged: { readonly msg: string; readonly err?: { readonly stack: string } }[] = []
   const log = pino({}, { write: (line) => void logged.push(JSON.parse(line)) })
-  const client = { clientId: "test", bootstrap: [ENDPOINT], security: {}, hasAnswered: false, system }
+  const client = { clientId: "test", bootstrap: [ENDPOINT], security: {}, hasAnswered: false, connect }
   const attemptsMs: number[] = []
   const { promise: applied, resolve } = Promise.withResolvers<void>()
   const readiness: (true | string)[] = []

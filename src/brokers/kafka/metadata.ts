@@ -8,6 +8,7 @@ import {
   metadataV9,
 } from "@platformatic/kafka"
 import { Backoff } from "../../clock/backoff.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
@@ -121,16 +122,15 @@ export class ClusterMetadata {
 
   close(): void {
     this.#closed = true
-    this.#client.system.clearTimeout(this.#timer)
+    clearTimeout(this.#timer)
     this.#brokers.close()
   }
 
   #refreshIn(ms: number): void {
     if (this.#closed) return
-    const { system } = this.#client
-    system.clearTimeout(this.#timer)
-    const waitMs = Math.max(ms, this.#notBeforeMs - system.steadyMs())
-    this.#timer = system.setTimeout(() => void this.#refresh(), waitMs)
+    clearTimeout(this.#timer)
+    const waitMs = Math.max(ms, this.#notBeforeMs - steadyMs())
+    this.#timer = setTimeout(() => void this.#refresh(), waitMs)
   }
 
   async #refresh(): Promise<void> {
@@ -148,7 +148,7 @@ export class ClusterMetadata {
       this.#failed(error)
     }
     this.#isRefreshing = false
-    this.#notBeforeMs = this.#client.system.steadyMs() + this.#pauseMs
+    this.#notBeforeMs = steadyMs() + this.#pauseMs
     this.#refreshIn(this.#isRequested ? 0 : nextMs)
   }
 
@@ -179,7 +179,7 @@ export class ClusterMetadata {
     this.producerId.value ??= (await connection.request(INIT_PRODUCER_ID, null, 0, -1n, -1)).producerId
     if (this.#problem !== undefined && !this.#closed) {
       this.#log.info("connected to Kafka")
-      this.availableSinceMs = this.#client.system.steadyMs()
+      this.availableSinceMs = steadyMs()
     }
     this.#problem = undefined
     this.#logged.clear()

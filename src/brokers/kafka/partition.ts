@@ -82,15 +82,15 @@ export class Partition {
 
   /** Forms the next batch, of records with a key and, when it is this partition's turn, of those without. */
   formBatch(producerId: bigint, takesUnkeyed: boolean, maxBytes: number): Batch | undefined {
-    const { system, compression, memory } = this.topic.context
+    const { compression, memory } = this.topic.context
     for (;;) {
       const records = this.topic.take(this.queue, takesUnkeyed, this.#maxRecords, maxBytes)
       if (records.length === 0) return undefined
       try {
         const sequence = this.#sequence.next(producerId)
-        const plain = encodeBatch(records, sequence, system.timeOfDayMs(), memory)
+        const plain = encodeBatch(records, sequence, Date.now(), memory)
         const batch = new EncodedBatch<Partition>(this, records, plain)
-        if (compression !== "none") compressBatch(batch, compression, { system, memory })
+        if (compression !== "none") compressBatch(batch, compression, memory)
         if (batch.compressing !== undefined || batch.bytes.length <= this.topic.maxMessageBytes)
           return (this.batch = batch)
         this.#isolate(records, MESSAGE_TOO_LARGE)

@@ -6,13 +6,11 @@ import type { BatchMemory } from "./batch-memory.ts"
 import { deadlinePassed } from "./publish-errors.ts"
 import { BATCH_HEADER_BYTES, recordBytes, type Compression } from "./record-batch.ts"
 import type { ProducerId } from "./sequence.ts"
-import type { System } from "./system.ts"
 import { DEADLINE_SPREAD_MS } from "./timeouts.ts"
 
 export interface ProducerContext {
   readonly log: Logger
   readonly metrics: KafkaMetrics
-  readonly system: System
   readonly compression: Compression
   readonly producerId: ProducerId
   readonly memory: BatchMemory

@@ -8,7 +8,6 @@ import { EncodedBatch } from "./encoded-batch.ts"
 import { Partition, type Batch } from "./partition.ts"
 import { byTopic, decodeResponse, encodeRequest } from "./produce-request.ts"
 import { ProducerId } from "./sequence.ts"
-import { SYSTEM } from "./system.ts"
 
 const LONG_NAME = "ü".repeat(100)
 const VERSIONS = [produceV7, produceV8, produceV9, produceV11].map(({ api, parseResponse }) => ({
@@ -21,7 +20,7 @@ const log = pino({ level: "silent" })
 const metrics = { batch() {}, retried() {}, connected() {}, incident() {} }
 const producerId = new ProducerId(log, metrics, () => {})
 const memory = new BatchMemory()
-const context = { log, metrics, system: SYSTEM, compression: "none", producerId, memory } as const
+const context = { log, metrics, compression: "none", producerId, memory } as const
 const topicOf = (name: string): Accumulator => new Accumulator(name, context)
 const batchOf = (topic: Accumulator, index: number, bytes: Buffer): Batch =>
   new EncodedBatch(new Partition(topic, index), [], bytes)

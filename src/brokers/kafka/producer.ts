@@ -1,3 +1,4 @@
+import { steadyMs } from "../../clock/clock.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
@@ -67,9 +68,8 @@ export class KafkaProducer implements YieldingBroker {
       (metadata) => this.#update(metadata),
     )
     const { producerId } = this.#cluster
-    const { system } = client
     const memory = new BatchMemory()
-    this.#context = { log, metrics, system, producerId, memory, compression: options.compression_type }
+    this.#context = { log, metrics, producerId, memory, compression: options.compression_type }
     this.#senderContext = {
       client,
       log,
@@ -107,7 +107,7 @@ export class KafkaProducer implements YieldingBroker {
       })
       this.#pending++
       this.#busy.add(topic)
-      this.#expiry ??= this.#client.system.setTimeout(() => this.#expire(), EXPIRE_MS)
+      this.#expiry ??= setTimeout(() => this.#expire(), EXPIRE_MS)
       const partition = topic.add(pending)
       if (partition !== undefined) return this.#senders.get(partition.leader)?.enqueue(partition)
       this.#unkeyed.add(topic)
@@ -125,7 +125,7 @@ export class KafkaProducer implements YieldingBroker {
   }
 
   impaired(): readonly Impairment[] {
-    return this.#closed === undefined ? this.#impairments.lasting(this.#client.system.steadyMs()) : []
+    return this.#closed === undefined ? this.#impairments.lasting(steadyMs()) : []
   }
 
   ready(): true | string {
@@ -142,7 +142,7 @@ export class KafkaProducer implements YieldingBroker {
 
   async #close(): Promise<void> {
     if (this.#pending > 0) await this.#drained.promise
-    this.#client.system.clearTimeout(this.#expiry)
+    clearTimeout(this.#expiry)
     for (const sender of this.#senders.values()) sender.close()
     this.#cluster.close()
     this.#client.tokens?.close()
@@ -181,13 +181,12 @@ export class KafkaProducer implements YieldingBroker {
 
   /** Rejects what is past its deadline, as long as anything is pending. */
   #expire(): void {
-    const { system } = this.#client
-    const nowMs = system.steadyMs()
+    const nowMs = steadyMs()
     for (const topic of this.#busy) {
       topic.expire(nowMs)
       if (topic.isIdle) this.#busy.delete(topic)
     }
-    this.#expiry = this.#pending > 0 ? system.setTimeout(() => this.#expire(), EXPIRE_MS) : undefined
+    this.#expiry = this.#pending > 0 ? setTimeout(() => this.#expire(), EXPIRE_MS) : undefined
   }
 
   /** Names for the next metadata request: of topics with pending records, those that are unknown yet, and some of the others, in turn. */
@@ -204,7 +203,7 @@ export class KafkaProducer implements YieldingBroker {
 
   /** Applies metadata to topics and senders. @returns after how many milliseconds the next is due */
   #update({ brokers, topics }: Metadata): number {
-    const nowMs = this.#client.system.steadyMs()
+    const nowMs = steadyMs()
     const senders = this.#senders
     for (const { nodeId, host, port } of brokers)
       if (!senders.has(nodeId))
@@ -244,7 +243,7 @@ export class KafkaProducer implements YieldingBroker {
     const created = await this.#cluster.createTopics(toCreate.map(({ name }) => name))
     for (const topic of toCreate) {
       const creation = created.get(topic.name)!
-      topic.created(creation, this.#client.system.steadyMs())
+      topic.created(creation, steadyMs())
       if (creation.problem === undefined) this.#log.info({ topic: topic.name }, "topic created")
       else this.#log.debug({ topic: topic.name, reason: creation.problem }, "topic not created")
     }
@@ -253,7 +252,7 @@ export class KafkaProducer implements YieldingBroker {
 
   /** Looks up the largest batch of topics for which that was done so long ago. */
   async #lookUpLimits(of: readonly Topic[], ageMs: number): Promise<void> {
-    const nowMs = this.#client.system.steadyMs()
+    const nowMs = steadyMs()
     const due = of.filter(({ accumulator }) => nowMs - accumulator.limitAskedMs >= ageMs)
     if (due.length === 0) return
     for (const { accumulator } of due) accumulator.limitAskedMs = nowMs

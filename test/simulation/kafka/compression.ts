@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib"
-import { SYSTEM } from "../../../src/brokers/kafka/system.ts"
+import { THREADS } from "../../../src/brokers/kafka/compression.ts"
 import { activeWorld } from "../world.ts"
 
 /**
@@ -7,14 +7,14 @@ import { activeWorld } from "../world.ts"
  * memory meanwhile shows.
  */
 export function simulateCompression(): void {
-  const compress = (_algorithm: "gzip", bytes: Uint8Array): Promise<Uint8Array> => {
+  const compress = (bytes: Uint8Array): Promise<Uint8Array> => {
     const world = activeWorld()!
     const process = world.current!
     const random = world.randomOf("compression")
     const ms = random.below(8) === 0 ? random.below(LONG_MS) : random.next() * USUAL_MS
     return new Promise((resolve) => process.run(() => resolve(gzipSync(bytes)), ms))
   }
-  Object.assign(SYSTEM, { compress })
+  THREADS.gzip = compress
 }
 
 const USUAL_MS = 5

@@ -1,7 +1,10 @@
-import { describe, expect, test } from "bun:test"
+import { afterEach, describe, expect, test } from "bun:test"
 import { pino } from "pino"
-import { SYSTEM, type System } from "../system.ts"
+import { VirtualTime } from "../../../../test/support/virtual-time.ts"
 import { type AccessToken, AccessTokens, TokenFailure } from "./access-tokens.ts"
+
+let simulated: VirtualTime | undefined
+afterEach(() => simulated?.[Symbol.dispose]())
 
 /** A clock that a test moves, with an issuer of numbered tokens that live 100 s. */
 class Simulation {
@@ -10,25 +13,16 @@ class Simulation {
   asked = 0
   /** Undefined: it issues. */
   fails: string | undefined
-  nowMs = 0
-  #timers = new Map<Timer, { readonly atMs: number; readonly run: () => void }>()
+  readonly #time = (simulated = new VirtualTime(0))
   #held: PromiseWithResolvers<void> | undefined
 
-  readonly #system: System = {
-    ...SYSTEM,
-    steadyMs: () => this.nowMs,
-    setTimeout: (run, ms) => {
-      const timer = {} as Timer
-      this.#timers.set(timer, { atMs: this.nowMs + ms, run })
-      return timer
+  readonly tokens = new AccessTokens(
+    { name: "issuer", issue: () => this.#issue() },
+    {
+      log: pino({}, { write: (line) => void this.log.push(JSON.parse(line).msg) }),
+      metrics: { incident: (kind) => void this.incidents.push(kind) },
     },
-    clearTimeout: (timer) => void (timer && this.#timers.delete(timer)),
-  }
-
-  readonly tokens = new AccessTokens({ name: "issuer", issue: () => this.#issue() }, this.#system, {
-    log: pino({}, { write: (line) => void this.log.push(JSON.parse(line).msg) }),
-    metrics: { incident: (kind) => void this.incidents.push(kind) },
-  })
+  )
 
   async #issue(): Promise<AccessToken> {
     const value = `token ${++this.asked}`
@@ -48,15 +42,9 @@ class Simulation {
 
   /** Runs what is due until then. */
   async until(ms: number): Promise<void> {
-    for (;;) {
-      await Bun.sleep(0)
-      const [next] = [...this.#timers].toSorted(([, a], [, b]) => a.atMs - b.atMs)
-      if (next === undefined || next[1].atMs > ms) break
-      this.#timers.delete(next[0])
-      this.nowMs = next[1].atMs
-      next[1].run()
-    }
-    this.nowMs = ms
+    do await Bun.sleep(0)
+    while (this.#time.next(ms))
+    this.#time.nowMs = ms
   }
 }
 

@@ -1,7 +1,7 @@
 import { Backoff } from "../../../clock/backoff.ts"
+import { steadyMs } from "../../../clock/clock.ts"
 import type { CredentialTelemetry } from "./credential-telemetry.ts"
 import { TOKEN_RENEWED_AT, TOKEN_RETRY_MS, UNAUTHORIZED_RETRY_MS } from "../timeouts.ts"
-import type { System } from "../system.ts"
 
 /** What brokers are shown instead of a password. */
 export interface AccessToken {
@@ -36,7 +36,6 @@ export class TokenRejected extends Error {}
  */
 export class AccessTokens {
   readonly issuer: TokenIssuer
-  readonly #system: Pick<System, "steadyMs" | "setTimeout" | "clearTimeout">
   readonly #telemetry: CredentialTelemetry | undefined
   #current: (AccessToken & { readonly askedMs: number }) | undefined
   #asking: Promise<void> | undefined
@@ -45,9 +44,8 @@ export class AccessTokens {
   #next: Timer | undefined
   #closed = false
 
-  constructor(issuer: TokenIssuer, system: System, telemetry: CredentialTelemetry | undefined) {
+  constructor(issuer: TokenIssuer, telemetry: CredentialTelemetry | undefined) {
     this.issuer = issuer
-    this.#system = system
     this.#telemetry = telemetry
   }
 
@@ -64,17 +62,17 @@ export class AccessTokens {
   rejected(value: string): void {
     const current = this.#current
     if (current?.value !== value) return
-    if (this.#system.steadyMs() - current.askedMs > UNAUTHORIZED_RETRY_MS) this.#current = undefined
+    if (steadyMs() - current.askedMs > UNAUTHORIZED_RETRY_MS) this.#current = undefined
   }
 
   close(): void {
     this.#closed = true
-    this.#system.clearTimeout(this.#next)
+    clearTimeout(this.#next)
   }
 
   get #leftMs(): number {
     const current = this.#current
-    return current === undefined ? 0 : current.askedMs + current.lifetimeMs - this.#system.steadyMs()
+    return current === undefined ? 0 : current.askedMs + current.lifetimeMs - steadyMs()
   }
 
   #ask(): Promise<void> {
@@ -84,7 +82,7 @@ export class AccessTokens {
 
   /** Never rejects. */
   async #request(): Promise<void> {
-    const askedMs = this.#system.steadyMs()
+    const askedMs = steadyMs()
     let pauseMs
     try {
       const token = await this.issuer.issue()
@@ -92,14 +90,14 @@ export class AccessTokens {
       if (this.#failure?.logged !== undefined) this.#telemetry?.log.info(this.#issued, "access token renewed")
       this.#failure = undefined
       this.#pauses.reset()
-      const leftMs = askedMs + token.lifetimeMs * TOKEN_RENEWED_AT - this.#system.steadyMs()
+      const leftMs = askedMs + token.lifetimeMs * TOKEN_RENEWED_AT - steadyMs()
       pauseMs = Math.min(Math.max(leftMs, TOKEN_RETRY_MS.first), DAY_MS)
     } catch (error) {
       this.#failure = { error, logged: this.#logOnce((error as Error).message) }
       pauseMs = this.#pauses.failed()
     }
-    this.#system.clearTimeout(this.#next)
-    if (!this.#closed) this.#next = this.#system.setTimeout(() => void this.#ask(), pauseMs)
+    clearTimeout(this.#next)
+    if (!this.#closed) this.#next = setTimeout(() => void this.#ask(), pauseMs)
   }
 
   /** Without a token the connections' failures are logged, with the same reason. */

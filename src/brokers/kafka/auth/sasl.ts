@@ -11,7 +11,6 @@ import {
 } from "@platformatic/kafka"
 import type { KafkaOptions } from "../options.ts"
 import { errorCodeOf } from "../failure.ts"
-import type { System } from "../system.ts"
 import { AccessTokens, TokenRejected } from "./access-tokens.ts"
 import type { CredentialTelemetry } from "./credential-telemetry.ts"
 import { mskIam } from "./msk-iam.ts"
@@ -39,7 +38,6 @@ export interface Authentication {
 /** How connections authenticate; empty: they don't. @throws OptionError `config` */
 export function authentication(
   options: KafkaOptions,
-  system: System,
   telemetry: CredentialTelemetry | undefined,
 ): Authentication {
   const { security_protocol: protocol, sasl_mechanism: mechanism } = options
@@ -49,7 +47,7 @@ export function authentication(
     return { sasl: { mechanism, username, password } }
   }
   const issuer = mechanism === "AWS_MSK_IAM" ? mskIam(options) : tokenEndpoint(options)
-  const tokens = new AccessTokens(issuer, system, telemetry)
+  const tokens = new AccessTokens(issuer, telemetry)
   const extensions = options.sasl_oauth_extensions
   const sasl: Sasl = {
     // MSK takes IAM's tokens by this mechanism too, which is how clients other than Java's authenticate

@@ -29,17 +29,17 @@ export const verifier = defineComponent({
   check,
   sender,
   verifies: ({ mode }) => mode !== "observe",
-  verification: ({ provider, secret_file: file, ...settings }) =>
+  verification: ({ provider, secret_file: file, secret_count: count, ...settings }) =>
     file === undefined
       ? { provider, settings }
-      : { provider, settings: { ...settings, ...storedSecret(file) } },
+      : { provider, settings: { ...settings, ...storedSecret(file, count) } },
   implies: ({ provider = "" }) => ({ Decoder: decodingOf(provider) }),
   create: (values, context) => verifierStep(values, context),
 })
 
-/** The secret of a `secret_file`, if the provider's first request has arrived. */
-function storedSecret(file: string): Pick<VerifierSettings, "secret"> {
-  const secret = readSecrets(file)
+/** The secrets of a `secret_file`, if the provider's first request has arrived. */
+function storedSecret(file: string, count: number): Pick<VerifierSettings, "secret"> {
+  const secret = readSecrets(file, count)
   return secret.length === 0 ? {} : { secret }
 }
 
@@ -65,8 +65,8 @@ function coverageOf(family: Family, settings: VerifierSettings): Coverage | unde
 
 /** Keys of some providers in addition to those of their scheme. */
 const MORE_KEYS: { readonly [provider: string]: readonly (keyof Options)[] } = {
-  asana: ["secret_file"],
-  notion: ["secret_file"],
+  asana: ["secret_file", "secret_count"],
+  notion: ["secret_file", "secret_count"],
   meta: ["verify_token"],
   "aws-sns": ["confirm"],
 }

@@ -18,10 +18,15 @@ interface Received {
 const authority = makeCertificate("Test Authority", { isCa: true, nowMs: NOW })
 const snsCertificate = makeCertificate("sns.amazonaws.com", { issuer: authority, nowMs: NOW })
 const chinaCertificate = makeCertificate("sns-cn-north-1.amazonaws.com.cn", { issuer: authority, nowMs: NOW })
+const sovereignCertificate = makeCertificate("sns.amazonaws.eu", { issuer: authority, nowMs: NOW })
+/** The certificate at a URL, by its host's end; SNS's usual one elsewhere. */
+const CERTIFICATES = { "amazonaws.com.cn": chinaCertificate, "amazonaws.eu": sovereignCertificate }
+const certificateAt = (url: string) =>
+  Object.entries(CERTIFICATES).find(([domain]) => new URL(url).hostname.endsWith(domain))?.[1] ??
+  snsCertificate
 const outcome = async (name: string, settings: VerifierSettings, received: Received): Promise<string> => {
   const fetcher = {
-    fetch: async (url: string) =>
-      new Response((url.includes(".cn/") ? chinaCertificate : snsCertificate).pem),
+    fetch: async (url: string) => new Response(certificateAt(url).pem),
     rootCertificates: [authority.pem],
   }
   const { headers = {}, body = "{}", query = "" } = received
@@ -424,6 +429,20 @@ test.each<[string, Received, string]>([
 })
 
 test.each([
+  ["its own name", sovereignCertificate, "eu", "verified"],
+  ["the name of another partition", snsCertificate, "eu", "no_match"],
+  ["another partition's host", sovereignCertificate, "com", "wrong_claim"],
+])(
+  "Amazon SNS in the European Sovereign Cloud: a certificate of %s",
+  async (_name, certificate, end, expected) => {
+    const TopicArn = "arn:aws-eusc:sns:eusc-de-east-1:1:t"
+    const SigningCertURL = `https://sns.eusc-de-east-1.amazonaws.${end}/SimpleNotificationService-7506a1e35b36ef5a444dd1a8e7cc3ed8.pem`
+    const received = snsMessage({ TopicArn, SigningCertURL }, "sha256", certificate)
+    expect(await outcome("aws-sns", { topic_arn: TopicArn }, received)).toBe(expected)
+  },
+)
+
+test.each([
   ["its own name", chinaCertificate, "verified"],
   ["the name of another partition", snsCertificate, "no_match"],
 ])("Amazon SNS in China: a certificate of %s", async (_name, certificate, expected) => {
@@ -432,4 +451,55 @@ test.each([
     "https://sns.cn-north-1.amazonaws.com.cn/SimpleNotificationService-7506a1e35b36ef5a444dd1a8e7cc3ed8.pem"
   const received = snsMessage({ TopicArn, SigningCertURL }, "sha256", certificate)
   expect(await outcome("aws-sns", { topic_arn: TopicArn }, received)).toBe(expected)
+})
+
+test.each([
+  [
+    "hmac",
+    { header: "X-Signature", algorithm: "sha512", prefix: "sha512=" },
+    "X-Signature",
+    "sha512=",
+    "sha512",
+  ],
+  ["github", {}, "X-Hub-Signature-256", "sha256=", "sha256"],
+] as const)(
+  "%s: hexadecimal digits may be in upper case, the prefix as it is",
+  async (name, settings, header, prefix, hash) => {
+    const digest = createHmac(hash, "k").update("{}").digest("hex").toUpperCase()
+    const judge = (text: string): Promise<string> =>
+      outcome(name, { secret: ["other", "k"], ...settings }, { headers: { [header]: text } })
+    expect(await judge(prefix + digest)).toBe("verified")
+    expect(await judge(prefix.toUpperCase() + digest)).toBe("malformed")
+    expect(await judge(prefix + digest.replace(/^./, (it) => (it === "0" ? "1" : "0")))).toBe("no_match")
+  },
+)
+
+const hook0 = (names: string, values: string, body: string, more: Record<string, string> = {}): Received => ({
+  headers: {
+    "X-Hook0-Signature": `t=1790000000,h=${names},v1=${mac("k", `1790000000.${names}.${values}.${body}`, "hex")}`,
+    "x-event-id": "e-1",
+    ...more,
+  },
+  body,
+})
+test.each<[string, Received, string]>([
+  ["without signed headers", hook0("", "", "{}"), "verified"],
+  ["with a signed header", hook0("x-event-id", "e-1", "{}"), "verified"],
+  ["with another value of it", hook0("x-event-id", "e-2", "{}"), "no_match"],
+  ["with one that the request lacks", hook0("x-other", "", "{}"), "malformed"],
+  [
+    "with the body's beginning moved into a header",
+    { ...hook0("x-event-id", 'e-1.{"a":"', 'x"}', { "x-event-id": 'e-1.{"a":"' }) },
+    "malformed",
+  ],
+  ["with a header's value in the list of names", hook0("x-event-id.e-1", "", "{}"), "malformed"],
+])("Hook0's scheme, %s", async (_name, received, expected) => {
+  expect(await outcome("coinbase", { secret: ["k"], tolerance: 0 }, received)).toBe(expected)
+})
+
+test.each<[string, VerifierSettings, number]>([
+  ["zoom", { secret: ["k"] }, 85],
+  ["discord", { public_key: ["0".repeat(64)] }, 10],
+])("%s: its last attempt, signed as the first was, is within the tolerance", (name, settings, minutes) => {
+  expect(makeVerifier(name, settings).toleranceMs).toBeGreaterThan(minutes * 60_000)
 })

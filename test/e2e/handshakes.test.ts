@@ -357,9 +357,9 @@ test("Adyen's events are answered [accepted]", async () => {
 
 describe("a secret that the provider sends", () => {
   const FIRST = "b537207f20cbfa02357cf448134da559e8bd39d61597dcd5631b8012eae53e81"
-  const start = (name: string, provider: string) =>
+  const start = (name: string, provider: string, secretCount = 1) =>
     startVerified(join(folder.path, name), {
-      [provider]: verifier({ provider, secretFile: join(folder.path, `${name}.secret`) }),
+      [provider]: verifier({ provider, secretFile: join(folder.path, `${name}.secret`), secretCount }),
     })
 
   test("Asana's is kept in secret_file, answered once, and verifies what follows, after a restart too", async () => {
@@ -381,6 +381,37 @@ describe("a secret that the provider sends", () => {
     await using again = await start("asana", "asana")
     const url = `${again.origin("asana")}/in`
     expect((await fetch(url, { method: "POST", body: event, headers: signed })).status).toBe(200)
+  })
+
+  test("Asana's are kept for as many webhooks as secret_count says, and verify each, after a restart too", async () => {
+    const secrets = [FIRST, "1".repeat(64), "2".repeat(64)]
+    const posted = (url: string, secret: string): Promise<number> =>
+      fetch(url, {
+        method: "POST",
+        body: '{"events":[]}',
+        headers: { "X-Hook-Signature": mac('{"events":[]}', "hex", secret) },
+      }).then(({ status }) => status)
+    const handshake = (url: string, secret: string): Promise<number> =>
+      fetch(url, { method: "POST", body: "{}", headers: { "X-Hook-Secret": secret } }).then(
+        ({ status }) => status,
+      )
+    {
+      await using it = await start("asana-two", "asana", 2)
+      const url = `${it.origin("asana")}/in`
+      expect(await handshake(url, secrets[0]!)).toBe(200)
+      expect(await handshake(url, secrets[0]!)).toBe(401)
+      expect(await handshake(url, secrets[1]!)).toBe(200)
+      expect(await handshake(url, secrets[2]!)).toBe(401)
+      for (const [i, status] of [200, 200, 401].entries()) expect(await posted(url, secrets[i]!)).toBe(status)
+    }
+    const file = join(folder.path, "asana-two.secret")
+    expect([readFileSync(file, "utf8"), readFileSync(`${file}.2`, "utf8")]).toEqual([
+      `${secrets[0]}\n`,
+      `${secrets[1]}\n`,
+    ])
+    await using again = await start("asana-two", "asana", 2)
+    const url = `${again.origin("asana")}/in`
+    for (const [i, status] of [200, 200, 401].entries()) expect(await posted(url, secrets[i]!)).toBe(status)
   })
 
   test("Notion's verification_token is kept in secret_file, once", async () => {

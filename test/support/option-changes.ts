@@ -135,6 +135,7 @@ export function optionChanges(
       mode: ["enforce", "observe", HMAC],
       secret: ["obviously-fake", "obviously-fake-2", HMAC],
       secret_file: [join(folder, "secret"), join(folder, "secret.copy"), { provider: "asana" }],
+      secret_count: ["1", "2", { provider: "asana", secret_file: join(folder, "secret") }],
       verify_token: ["a", "b", { provider: "meta", secret: "obviously-fake" }],
       tolerance: ["1m", "2m", { provider: "stripe", secret: "whsec_obviously-fake" }],
       header: ["X-A", "X-B", HMAC],

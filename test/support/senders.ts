@@ -286,7 +286,7 @@ export const sendersWith = (jwksUrl: string): { readonly [name: string]: Sender 
   },
   zoom: {
     ...SECRET,
-    toleranceS: 300,
+    toleranceS: 7200,
     send: (body, ms) => ({
       headers: {
         "x-zm-request-timestamp": seconds(ms),
@@ -370,6 +370,20 @@ export const sendersWith = (jwksUrl: string): { readonly [name: string]: Sender 
   woocommerce: ofBody("X-WC-Webhook-Signature", base64of256),
   docusign: ofBody("X-DocuSign-Signature-2", base64of256),
   "coinbase-commerce": ofBody("X-CC-Webhook-Signature", hex256),
+  coinbase: {
+    ...SECRET,
+    toleranceS: 300,
+    send: (body, ms) => {
+      const v0 = hex256(`${seconds(ms)}.${body}`)
+      const v1 = hex256(`${seconds(ms)}.content-type.application/json.${body}`)
+      return {
+        headers: {
+          "Content-Type": "application/json",
+          "X-Hook0-Signature": `t=${seconds(ms)},v0=${v0},h=content-type,v1=${v1}`,
+        },
+      }
+    },
+  },
   razorpay: ofBody("X-Razorpay-Signature", hex256),
   onfido: ofBody("X-SHA2-Signature", hex256),
   dropbox: ofBody("X-Dropbox-Signature", hex256),
@@ -496,7 +510,7 @@ export const sendersWith = (jwksUrl: string): { readonly [name: string]: Sender 
   discord: {
     settings: { public_key: [rawHex(otherEd.publicKey), rawHex(ed.publicKey)] },
     wrong: { public_key: [rawHex(otherEd.publicKey)] },
-    toleranceS: 300,
+    toleranceS: 900,
     send: (body, ms) => ({
       headers: {
         "X-Signature-Timestamp": seconds(ms),

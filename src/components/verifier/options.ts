@@ -1,6 +1,6 @@
 import { suggest } from "../../config/file/nearest.ts"
 import type { ParseContext } from "../../config/options/option.ts"
-import { WrongValue, custom, file, oneOf } from "../../config/options/option-types.ts"
+import { WrongValue, custom, file, integer, oneOf } from "../../config/options/option-types.ts"
 import type { OwnProvider } from "../../verify/presets/own-provider.ts"
 import { PROVIDER_NAMES, type ProviderRef } from "../../verify/presets/providers.ts"
 import { SETTINGS, splitSecrets, texts } from "../../verify/settings.ts"
@@ -39,6 +39,13 @@ export const VERIFIER_OPTIONS = {
   secret_file: file({
     optional: true,
     doc: "For asana and notion, which send the secret in their first request: the file that stores it. Until it exists, the first such request from any sender creates it (check that it was the provider's), and events are refused.",
+  }),
+  secret_count: integer({
+    min: 1,
+    max: 16,
+    default: "1",
+    needs: "secret_file",
+    doc: "How many secrets `secret_file` accepts, each in a request of its own: one for each webhook of asana on this path. The further ones are stored in files next to it, as in `asana.secret.2`. Raise it by one, reload, then create the next webhook.",
   }),
   verify_token: texts("a list (commas or lines) of tokens", splitSecrets, {
     optional: true,

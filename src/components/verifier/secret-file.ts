@@ -9,20 +9,31 @@ import { NOTHING_READ } from "../../verify/schemes/credential.ts"
 import { Refused, type Verifier } from "../../verify/verifier.ts"
 
 /**
- * Opens the file of a secret that the provider generates and sends in its first request.
+ * Opens the file of a secret that the provider generates and sends in its first request. Of a provider whose webhooks have
+ * one each, further ones are in files next to it: `asana.secret.2`.
  *
- * @param make makes the verifier of the file's secrets, one per line
+ * @param count how many secrets are accepted before there are enough
+ * @param make makes the verifier of the files' secrets, one per line
  * @throws HooklineError `config` when it exists and can't be read, `log_io` when it can't be created
  */
-export function openSecretFile(path: string, log: Logger, make: (secrets: readonly string[]) => Verifier) {
+export function openSecretFile(
+  { path, count }: { readonly path: string; readonly count: number },
+  log: Logger,
+  make: (secrets: readonly string[]) => Verifier,
+) {
+  const paths = pathsOf(path, count)
   let verifier: Verifier | undefined
-  /** Reads the file each time until it exists: another process may have stored the secret. */
+  /** How many of the files, in order, were read. */
+  let known = 0
+  /** Looks for the next file each time while one is missing: another process may have stored a secret. */
   const find = (): Verifier | undefined => {
-    if (verifier !== undefined) return verifier
-    const secrets = readSecrets(path)
+    if (known === count || !exists(paths[known]!)) return verifier
+    while (known < count && exists(paths[known]!)) known++
+    const secrets = readSecrets(path, known)
     return secrets.length === 0 ? undefined : (verifier = make(secrets))
   }
-  if (find() === undefined) {
+  find()
+  if (known < count) {
     if (!exists(dirname(path))) throw new HooklineError("config", `the folder of ${path} does not exist`)
     checkFolder(dirname(path), { title: path })
   }
@@ -34,12 +45,14 @@ export function openSecretFile(path: string, log: Logger, make: (secrets: readon
     current: (): Verifier => find() ?? NO_SECRET,
     /** Stores the secret of a request, readable by its owner only. @returns false if one is already known */
     learn(secret: string, requestId: string): boolean {
-      if (find() !== undefined) return false
+      find()
+      const next = paths[known]
+      if (next === undefined || readSecrets(path, known).includes(secret)) return false
       // fails if another process has created the file
-      createPrivateFile(path, `${secret}\n`)
-      verifier = make([secret])
+      createPrivateFile(next, `${secret}\n`)
+      find()
       log.warn(
-        { secret_file: path, request_id: requestId },
+        { secret_file: next, request_id: requestId },
         "secret received in the provider's first request",
       )
       return true
@@ -47,8 +60,14 @@ export function openSecretFile(path: string, log: Logger, make: (secrets: readon
   }
 }
 
-/** Empty: no such file yet. @throws HooklineError `config` */
-export function readSecrets(path: string): string[] {
+const pathsOf = (path: string, count: number): readonly string[] =>
+  Array.from({ length: count }, (_, i) => (i === 0 ? path : `${path}.${i + 1}`))
+
+/** Those of the first `count` files. Empty: there is none yet. @throws HooklineError `config` */
+export const readSecrets = (path: string, count: number): readonly string[] =>
+  pathsOf(path, count).flatMap(readSecretsOf)
+
+function readSecretsOf(path: string): string[] {
   try {
     const text = readFileSync(path, "utf8")
     return text.split("\n").flatMap((line) => line.trim() || [])

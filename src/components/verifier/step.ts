@@ -79,7 +79,11 @@ class VerifierStep {
     const name = nameOf(provider)
     const make = (secret = values.secret) => makeVerifier(provider, { ...values, secret }, fetcher)
     this.#learning =
-      file === undefined ? undefined : opening("secret_file", () => openSecretFile(file, context.log, make))
+      file === undefined
+        ? undefined
+        : opening("secret_file", () =>
+            openSecretFile({ path: file, count: values.secret_count }, context.log, make),
+          )
     const fixed = (this.#fixed = this.#learning?.current() ?? make())
     this.handshake = handshakeOf(name, {
       secrets: values.secret ?? [],

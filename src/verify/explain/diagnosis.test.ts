@@ -174,11 +174,11 @@ const NAMED: [string, string, SignedCase, MistakeKind, string][] = [
     "base64 instead of hex",
   ],
   [
-    "a hex signature in upper case",
-    "sentry",
-    { change: (it) => header(it, "Sentry-Hook-Signature", mac(it.body, "hex").toUpperCase()) },
+    "a hex signature in upper case, without its prefix",
+    "github",
+    { change: (it) => header(it, "X-Hub-Signature-256", mac(it.body, "hex").toUpperCase()) },
     "signature_spelling",
-    "in upper case",
+    "in upper case, and without the prefix sha256=",
   ],
   [
     "a signature without its prefix",

@@ -1,5 +1,5 @@
 import { Answered, Rejected } from "../../pipeline/outcome.ts"
-import { SNS_HOST } from "../schemes/aws-sns.ts"
+import { snsAt } from "../schemes/aws-sns.ts"
 import { hasText } from "./answer.ts"
 import type { Handshake, HandshakeAnswer, HandshakeContext } from "./handshake.ts"
 import { member, readJson } from "../schemes/json-body.ts"
@@ -12,13 +12,17 @@ const CONFIRM_TIMEOUT_MS = 5000
  * @see https://docs.aws.amazon.com/sns/latest/dg/SendMessageToHttp.confirm.html
  */
 export function sns({ confirms, fetch }: HandshakeContext): Handshake {
-  const confirm = async (text: unknown): Promise<HandshakeAnswer> => {
+  const confirm = async (text: unknown, topic: unknown): Promise<HandshakeAnswer> => {
     const url = typeof text === "string" && URL.canParse(text) ? new URL(text) : undefined
+    // the verified message's topic is the configured one
     const isAmazon =
-      url?.protocol === "https:" && url.port === "" && url.username === "" && SNS_HOST.test(url.hostname)
+      url?.protocol === "https:" &&
+      url.port === "" &&
+      url.username === "" &&
+      url.hostname === snsAt(String(topic)).host
     if (url === undefined || !isAmazon)
       return new Rejected(403, "sns_wrong_url", "The subscription can't be confirmed.", {
-        logDetail: "SubscribeURL is not an Amazon SNS URL",
+        logDetail: "SubscribeURL is not a URL of Amazon SNS in the topic's region",
       })
     const problem = await fetchConfirmation(url.href, fetch)
     return problem === undefined
@@ -35,7 +39,7 @@ export function sns({ confirms, fetch }: HandshakeContext): Handshake {
       switch (member(message, "Type")) {
         case "SubscriptionConfirmation":
           return confirms
-            ? confirm(member(message, "SubscribeURL"))
+            ? confirm(member(message, "SubscribeURL"), member(message, "TopicArn"))
             : new Answered("sns_subscription_not_confirmed")
         case "UnsubscribeConfirmation":
           return new Answered("sns_unsubscribed")

@@ -64,6 +64,7 @@ test("a provider's own id header is used only where its signed body has no id", 
     "jira",
     "shopify",
     "woocommerce",
+    "coinbase",
     "razorpay",
     "linear",
     "twilio",
@@ -108,6 +109,22 @@ test("the headers of an event are those of its parts in every version, and furth
   }
   expect(eventHeaders(event)).toEqual(["x-id", "id", "X-Version"])
 })
+
+test.each<[string, string, { [name: string]: string }, object, string]>([
+  ["shopify", "id", { "Shopify-Webhook-Id": "w" }, {}, "w"],
+  ["shopify", "type", { "Shopify-Topic": "Product" }, {}, "Product"],
+  ["shopify", "source", { "Shopify-Shop-Domain": "a.myshopify.com" }, {}, "a.myshopify.com"],
+  ["netlify", "type", { "X-Netlify-Event": "deploy_created" }, {}, "deploy_created"],
+  ["x-twitter", "id", {}, { data: { event_uuid: "u" } }, "u"],
+  ["x-twitter", "type", {}, { data: { event_type: "follow.follow" } }, "follow.follow"],
+])(
+  "%s: the %s of an event as its newer documentation has it is found",
+  (name, part, headers, body, expected) => {
+    const sender = { name, event: PRESETS[name]!.event ?? {}, covers: undefined }
+    const found = EXTRACTION.parse(`event:${part}`, sender)!(eventOf(JSON.stringify(body), { headers }))
+    expect(Buffer.from(found ?? "").toString()).toBe(expected)
+  },
+)
 
 test("of a provider's versions the one that an event has counts, the first before the others", () => {
   const sender = { name: "acme", event: { id: ["header:X-Id", "json:/id", "header:Id"] }, covers: undefined }

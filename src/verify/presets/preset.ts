@@ -35,6 +35,7 @@ export interface BodyForm {
 }
 
 export const MINUTES = 60_000
+export const HOURS = 60 * MINUTES
 export const SECONDS = 1000
 
 export const NO_TOLERANCE =

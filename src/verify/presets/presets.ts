@@ -6,6 +6,7 @@ import { contentful } from "../schemes/contentful.ts"
 import { MOST_SIGNATURES } from "../schemes/family.ts"
 import { mandrill, twilio } from "../schemes/form-signature.ts"
 import { hmac } from "../schemes/hmac.ts"
+import { hook0 } from "../schemes/hook0.ts"
 import { hubspot } from "../schemes/hubspot.ts"
 import { ASYMMETRIC, jwt, SYMMETRIC } from "../schemes/jwt.ts"
 import { mailgun } from "../schemes/mailgun.ts"
@@ -13,7 +14,7 @@ import { msGraph } from "../schemes/ms-graph.ts"
 import { paypal } from "../schemes/paypal.ts"
 import { standardWebhooks } from "../schemes/standard-webhooks.ts"
 import { basic, tokenAt, tokenIn } from "../schemes/token.ts"
-import { HEADER_OR_QUERY, likeStripe, MINUTES, NO_TOLERANCE, SECONDS, type Preset } from "./preset.ts"
+import { HEADER_OR_QUERY, HOURS, likeStripe, MINUTES, NO_TOLERANCE, SECONDS, type Preset } from "./preset.ts"
 
 /**
  * The providers by name. Every row has a test in presets.test.ts that signs with other code.
@@ -106,7 +107,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
   },
   sanity: {
     title: "Sanity",
-    scheme: likeStripe("sanity-webhook-signature", 0, {
+    scheme: likeStripe("sanity-webhook-signature", 5 * MINUTES, {
       encoding: "base64url",
       time: { item: "t=", unit: "ms" },
     }),
@@ -116,8 +117,10 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       id: "header:idempotency-key",
       type: "header:sanity-operation",
       time: "header:sanity-transaction-time",
+      source: "header:sanity-project-id",
+      headers: ["sanity-dataset", "sanity-document-id", "sanity-webhook-id"],
     },
-    note: NO_TOLERANCE,
+    toleranceIsOurs: true,
   },
   paddle: {
     title: "Paddle",
@@ -162,7 +165,8 @@ export const PRESETS: { readonly [name: string]: Preset } = {
         prefix: "v0=",
         payload: "v0:{timestamp}:{body}",
         time: { header: "x-zm-request-timestamp", unit: "s" },
-        toleranceMs: 5 * MINUTES,
+        // the last attempt may be that of 85 minutes before, signed as it was
+        toleranceMs: 2 * HOURS,
       },
     },
     docs: "https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events",
@@ -220,6 +224,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     // https://developer.zendesk.com/documentation/webhooks/anatomy-of-a-webhook-request : triggers define the body, in which
     // an id may be the ticket's
     event: { id: "header:X-Zendesk-Webhook-Invocation-Id", type: "json:/type", time: "json:/time" },
+    note: "The webhook's method must be POST and its format JSON.",
     toleranceIsOurs: true,
   },
   twitch: {
@@ -313,6 +318,8 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       },
     },
     docs: "https://docs.x.com/x-api/webhooks/introduction#signature-headers",
+    // X Activity API: https://github.com/xdevplatform/docs ; the Account Activity API has neither
+    event: { id: "json:/data/event_uuid", type: "json:/data/event_type" },
     note: "The secret is the app's OAuth 2.0 client secret, or the consumer secret of older apps; with both, the client secret first.",
   },
   shopify: {
@@ -365,13 +372,21 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     },
     docs: "https://developers.docusign.com/platform/webhooks/connect/validate/",
     event: { type: "json:/event", time: "json:/generatedDateTime" },
-    note: "DocuSign signs with each key of the account; any of the first 16 may match.",
+    note: "The format must be JSON (SIM), not the legacy XML. DocuSign signs with each key of the account; any of the first 16 may match.",
   },
   "coinbase-commerce": {
     title: "Coinbase Commerce",
     scheme: { hmac: { header: "X-CC-Webhook-Signature" } },
     docs: "https://github.com/coinbase/coinbase-commerce-node/blob/master/lib/Webhook.js",
     event: { id: "json:/event/id", type: "json:/event/type", time: "json:/event/created_at" },
+    note: "Coinbase ended Commerce on March 31, 2026; for its successors use coinbase.",
+  },
+  coinbase: {
+    title: "Coinbase (Business, CDP)",
+    scheme: hook0(),
+    docs: "https://docs.cdp.coinbase.com/webhooks/verify-signatures",
+    event: { id: "header:X-Event-Id", type: "header:X-Event-Type" },
+    note: "The secret is that of the subscription's creation.",
   },
   razorpay: {
     title: "Razorpay",
@@ -396,7 +411,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "Asana",
     scheme: { hmac: { header: "X-Hook-Signature" } },
     docs: "https://developers.asana.com/docs/webhooks-guide",
-    note: "Asana sends the secret in its first request: set secret_file, or take it from its API's response.",
+    note: "Asana sends the secret in its first request: set secret_file, or take it from its API's response. Each webhook has its own: raise secret_count before another is created.",
   },
   gocardless: {
     title: "GoCardless",
@@ -502,7 +517,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     scheme: twilio(),
     docs: "https://www.twilio.com/docs/usage/security#validating-requests",
     event: { id: "header:I-Twilio-Idempotency-Token" },
-    note: "The secret is the account's primary auth token. JSON bodies (Event Streams) are verified by bodySHA256, the URL's last parameter.",
+    note: "The secret is the account's primary auth token; the webhook's method must be POST. JSON bodies (Event Streams) are verified by bodySHA256, the URL's last parameter.",
     body: {
       format: "auto",
       lists: "split",
@@ -514,6 +529,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     scheme: mandrill(),
     docs: "https://mandrill.zendesk.com/hc/en-us/articles/360039232513-How-to-Authenticate-Webhook-Requests",
     event: { type: "json:/event", time: "json:/ts" },
+    note: "The key exists only once the webhook does: set any text, create it, then set its key.",
     body: {
       format: "form",
       unwrap: "mandrill_events",
@@ -585,11 +601,12 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       encoding: "hex",
       payload: "{timestamp}{body}",
       time: { header: "X-Signature-Timestamp", unit: "s" },
-      toleranceMs: 5 * MINUTES,
+      // it repeats for 10 minutes, and does not document whether it signs anew
+      toleranceMs: 15 * MINUTES,
     }),
     docs: "https://docs.discord.com/developers/interactions/overview#setting-up-an-endpoint",
     event: { type: "json:/event/type", time: "json:/event/timestamp" },
-    note: "public_key is the application's, in hexadecimal. Discord tests the endpoint with wrong signatures.",
+    note: "public_key is the application's, in hexadecimal. Discord tests the endpoint with wrong signatures. For webhook events: an interaction other than PING needs an answer of its own, and fails with the empty one that it gets here.",
     toleranceIsOurs: true,
   },
   sendgrid: {
@@ -666,6 +683,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
       requires: [["secret"]],
     }),
     docs: "https://docs.netlify.com/site-deploys/deploy-notifications/#payload-signature",
+    event: { type: "header:X-Netlify-Event" },
     note: "The secret is the notification's JWS secret token.",
   },
   "gcp-pubsub": {

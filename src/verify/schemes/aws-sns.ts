@@ -5,8 +5,26 @@ import { parseTime } from "./freshness.ts"
 import { member, readSignedJson } from "./json-body.ts"
 import { Refused, type SignedRequest } from "../verifier.ts"
 
-/** Regional hosts. Not `sns.s3-us-west-2.amazonaws.com`, an S3 bucket that Amazon's own validator accepts. */
-export const SNS_HOST = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d+\.amazonaws\.com(?:\.cn)?$/
+/**
+ * Domains of the partitions other than Amazon's first.
+ *
+ * @see https://github.com/boto/botocore/blob/develop/botocore/data/partitions.json
+ */
+const DOMAINS: { readonly [partition: string]: string | undefined } = {
+  "aws-cn": "amazonaws.com.cn",
+  "aws-eusc": "amazonaws.eu",
+  "aws-iso": "c2s.ic.gov",
+  "aws-iso-b": "sc2s.sgov.gov",
+  "aws-iso-e": "cloud.adc-e.uk",
+  "aws-iso-f": "csp.hci.ic.gov",
+}
+
+/** The partition and region in a topic's ARN, and the domain and host of SNS there. */
+export function snsAt(topic: string) {
+  const [, partition = "", , region = ""] = topic.split(":")
+  const domain = DOMAINS[partition] ?? "amazonaws.com"
+  return { partition, region, domain, host: `sns.${region}.${domain}` }
+}
 
 const TOPIC_ARN = /^arn:aws(?:-[a-z]+)*:sns:[a-z\d-]+:\d+:[\w-]+(?:\.fifo)?$/
 
@@ -19,18 +37,16 @@ const CERTIFICATE_PATH = /^\/SimpleNotificationService-[0-9a-f]{16,64}\.pem$/
  * @see https://github.com/aws/aws-sdk-java-v2/blob/master/services-custom/sns-message-manager/src/main/java/software/amazon/awssdk/messagemanager/sns/internal/SnsHostProvider.java
  */
 function rulesFor(topic: string): CertificateRules {
-  const [, partition = "", , region = ""] = topic.split(":")
-  const domain = partition === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com"
+  const { partition, region, domain, host } = snsAt(topic)
   const names = [
     `sns.${domain}`,
-    `sns.${region}.${domain}`,
+    host,
     `sns-signing.${region}.${domain}`,
     ...(partition === "aws-cn" ? [`sns-${region}.${domain}`] : []),
     ...(partition === "aws-us-gov" ? [`sns-us-gov-west-1.${domain}`] : []),
   ]
   return {
-    allows: ({ hostname, pathname }) =>
-      hostname === `sns.${region}.${domain}` && CERTIFICATE_PATH.test(pathname),
+    allows: ({ hostname, pathname }) => hostname === host && CERTIFICATE_PATH.test(pathname),
     isFor: (found) => found.some((name) => names.includes(name)),
   }
 }

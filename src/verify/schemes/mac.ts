@@ -40,7 +40,7 @@ export function digestSpelling({
   const plain = Math.ceil((bytes * 4) / 3)
   const after = prefix === "" ? "" : ` after ${prefix}`
   const form = {
-    hex: { pattern: `[0-9a-f]{${bytes * 2}}`, words: `${bytes * 2} lower-case hexadecimal digits` },
+    hex: { pattern: `[0-9a-fA-F]{${bytes * 2}}`, words: `${bytes * 2} hexadecimal digits` },
     base64: {
       pattern: `[A-Za-z0-9+/]{${plain}}={${(3 - (bytes % 3)) % 3}}`,
       words: `base64 of ${bytes} bytes`,
@@ -48,5 +48,9 @@ export function digestSpelling({
     base64url: { pattern: `[A-Za-z0-9_-]{${plain}}`, words: `base64url of ${bytes} bytes, without padding` },
   }[encoding]
   const escaped = prefix.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
-  return { test: new RegExp(`^${escaped}${form.pattern}$`), words: form.words + after }
+  return {
+    test: new RegExp(`^${escaped}${form.pattern}$`),
+    words: form.words + after,
+    ...(encoding === "hex" && { usual: (text) => prefix + text.slice(prefix.length).toLowerCase() }),
+  }
 }

@@ -54,7 +54,9 @@ afterEach(() => server.stop(true))
 
 const fetcher: Fetcher = {
   fetch: (url, init) =>
-    url === CERTIFICATE_URL ? Promise.resolve(new Response(certificate.pem)) : fetch(url, init),
+    /^https:\/\/api(?:-m)?\.paypal\.com\/v1\/notifications\/certs\//.test(url)
+      ? Promise.resolve(new Response(certificate.pem))
+      : fetch(url, init),
   rootCertificates: [root.pem],
 }
 const open = (settings: VerifierSettings = {}): Verifier =>
@@ -70,14 +72,14 @@ const open = (settings: VerifierSettings = {}): Verifier =>
     },
     fetcher,
   )
-const headersFor = (body: string, atMs = NOW, id = "d938e770-8046"): Headers => {
+const headersFor = (body: string, atMs = NOW, id = "d938e770-8046", url = CERTIFICATE_URL): Headers => {
   const time = new Date(atMs).toISOString().replace(/\.\d+/, "")
   const text = `${id}|${time}|${WEBHOOK}|${crc32(body)}`
   return new Headers({
     "PAYPAL-TRANSMISSION-ID": id,
     "PAYPAL-TRANSMISSION-TIME": time,
     "PAYPAL-TRANSMISSION-SIG": createSign("sha256").update(text).sign(certificate.privateKey, "base64"),
-    "PAYPAL-CERT-URL": CERTIFICATE_URL,
+    "PAYPAL-CERT-URL": url,
     "PAYPAL-AUTH-ALGO": "SHA256withRSA",
   })
 }
@@ -118,6 +120,16 @@ test("a CRC-32 is forgeable: another body with the same one has a valid signatur
   expect(crc32(forged)).toBe(crc32(BODY))
   const request = { method: "POST", path: "/", query: "", url: "", headers: headersFor(BODY), body: forged }
   expect(await verifier.verify(request, NOW)).toMatchObject({ kind: "verified" })
+})
+
+test.each([
+  ["api-m.paypal.com", "verified"],
+  ["api-m.paypal.com.example.com", "refused"],
+])("a certificate at %s is %s", async (host, expected) => {
+  const offline = { verify_online: undefined, client_id: undefined, client_secret: undefined, api: undefined }
+  const url = CERTIFICATE_URL.replace("api.paypal.com", host)
+  const headers = headersFor(BODY, NOW, "d938e770-8046", url)
+  expect(await judge(open(offline), BODY, headers)).toMatchObject({ kind: expected })
 })
 
 test("online: the API gets the event byte for byte, with a cached token", async () => {

@@ -14,7 +14,7 @@ const HEADERS: { readonly [part in keyof Transmission]: string } = {
   algorithm: "PAYPAL-AUTH-ALGO",
 }
 
-const HOSTS = ["api.paypal.com", "api.sandbox.paypal.com"]
+const HOSTS = ["api.paypal.com", "api.sandbox.paypal.com", "api-m.paypal.com", "api-m.sandbox.paypal.com"]
 /** `/v1/notifications/certs/CERT-360caa42-fca2a594-a5cafa77` */
 const CERTIFICATE_PATH = /^\/v1\/notifications\/certs\/[A-Za-z0-9_-]{1,128}$/
 

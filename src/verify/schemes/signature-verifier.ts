@@ -82,7 +82,12 @@ export interface Scheme {
   readonly signsUrl: boolean
   read(request: SignedRequest): Claim | Refused
   /** The form of a signature, as a pattern and in words for the refusal. */
-  readonly spelling: { readonly test: RegExp; readonly words: string }
+  readonly spelling: {
+    readonly test: RegExp
+    readonly words: string
+    /** The usual one of several spellings of a signature that `test` accepts: digits in lower case. */
+    readonly usual?: (signature: string) => string
+  }
 }
 
 /** Reads a claim, checks its time, then tries each key on each signature. */
@@ -106,14 +111,18 @@ export function signatureVerifier(
         const refused = checkFreshness(timestampMs, nowMs, toleranceMs)
         if (refused !== undefined) return refused
       }
-      for (let i = 0; i < keys.length; i++) {
-        if (!matches(keys[i]!, claim)) continue
-        if (timestampMs === undefined && id === undefined && !isForm) return bare[i]!
-        return new Verified(timestampMs, id, i, isForm)
+      let key = keys.findIndex((it) => matches(it, claim))
+      const wellFormed = key < 0 ? claim.signatures.filter((signature) => spelling.test.test(signature)) : []
+      if (key < 0 && spelling.usual !== undefined) {
+        const signatures = wellFormed.map(spelling.usual).filter((it, i) => it !== wellFormed[i])
+        if (signatures.length > 0) key = keys.findIndex((it) => matches(it, { ...claim, signatures }))
       }
-      return claim.signatures.some((signature) => spelling.test.test(signature))
-        ? new Refused("no_match", mismatch)
-        : new Refused("malformed", `the signature is not ${spelling.words}`)
+      if (key < 0)
+        return wellFormed.length > 0
+          ? new Refused("no_match", mismatch)
+          : new Refused("malformed", `the signature is not ${spelling.words}`)
+      if (timestampMs === undefined && id === undefined && !isForm) return bare[key]!
+      return new Verified(timestampMs, id, key, isForm)
     },
     show({ signatures, signed: usual, orSigned, timestampMs }) {
       const matching = orSigned?.find((it) => keys.some((key) => matchesOne(key, signatures, it)))

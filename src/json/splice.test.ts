@@ -1,8 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import * as fc from "fast-check"
 import { toName } from "./name.ts"
 import { splice } from "./splice.ts"
-import { cases } from "../../test/support/cases.ts"
 
 const NAMES = [toName("received_at"), toName("source")]
 const MEMBERS = '"received_at":"T","source":"webhook"'
@@ -96,75 +94,3 @@ describe("members are put last, in place of those of their names", () => {
 function escaped(name: string): string {
   return [...name].map((letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`).join("")
 }
-
-const space = fc.string({ unit: fc.constantFrom(" ", "\n", "\r", "\t"), maxLength: 3 })
-
-/** A name as JSON may spell it: some of its letters escaped. */
-const spelled = (name: fc.Arbitrary<string>): fc.Arbitrary<{ name: string; spelling: string }> =>
-  fc.tuple(name, fc.infiniteStream(fc.boolean())).map(([name, choices]) => ({
-    name,
-    spelling: `"${[...name].map((letter) => (choices.next().value || /["\\\p{Cc}\p{Cs}]/u.test(letter) ? [...letter].map(escapedUnits).join("") : letter)).join("")}"`,
-  }))
-
-const escapedUnits = (letter: string): string => letter.split("").map(escaped).join("")
-
-const value = fc.oneof(
-  fc.json(),
-  fc.constantFrom(
-    "1e400",
-    "12345678901234567890",
-    "-0.0",
-    '"\\ud800"',
-    '{"source":[1]}',
-    '[ "received_at" , {} ]',
-    '"\\"}{"',
-  ),
-)
-
-const member = fc.record({
-  before: space,
-  named: spelled(
-    fc.oneof(
-      fc.constantFrom("source", "received_at", "sources", "__proto__"),
-      fc.string({ unit: "binary", maxLength: 4 }),
-    ),
-  ),
-  beforeColon: space,
-  afterColon: space,
-  value,
-  after: space,
-})
-
-const object = fc.record({
-  bom: fc.constantFrom("", "\ufeff"),
-  before: space,
-  inside: space,
-  members: fc.array(member, { maxLength: 6 }),
-  after: space,
-})
-
-test("only the bytes of such members change, whatever the white space and escapes", () => {
-  fc.assert(
-    fc.property(object, ({ bom, before, inside, members, after }) => {
-      const cells = members.map(
-        (it) => `${it.before}${it.named.spelling}${it.beforeColon}:${it.afterColon}${it.value}${it.after}`,
-      )
-      const kept = cells.filter((_, index) => !["source", "received_at"].includes(members[index]!.named.name))
-      const body = `${bom}${before}{${cells.length === 0 ? inside : cells.join(",")}}${after}`
-      const rest = cells.length === 0 ? inside : kept.map((cell) => `${cell},`).join("")
-      const result = spliced(body)
-      expect(result).toBe(`${before}{${rest}${MEMBERS}}${after}`)
-      if (cells.length > 0) expect(spliced(result)).toBe(result)
-
-      const {
-        received_at: _,
-        source: __,
-        ...others
-      } = JSON.parse(body.slice(bom.length)) as { [name: string]: unknown }
-      expect(JSON.stringify(JSON.parse(result))).toBe(
-        JSON.stringify({ ...others, received_at: "T", source: "webhook" }),
-      )
-    }),
-    { numRuns: cases(3000) },
-  )
-})

@@ -4,14 +4,7 @@ import { steadyMs } from "../../src/clock/clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
-import {
-  administer,
-  canStartKafka,
-  createTopic,
-  deleteTopic,
-  freshTopic,
-  setTopic,
-} from "../support/kafka.ts"
+import { administer, canStartKafka, createTopic, freshTopic, setTopic } from "../support/kafka.ts"
 
 setDefaultTimeout(60_000)
 
@@ -66,28 +59,6 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(
       await expect(more).rejects.toMatchObject({ code: "record_too_large" })
     })
 
-    test("a limit that was lowered meanwhile refuses the large record alone", async () => {
-      await using broker = openTestBroker(kafka)
-      const topic = freshTopic()
-      await createTopic(kafka, topic, { configs: { "max.message.bytes": "15000" } })
-      await broker.publish({ topic, value: Buffer.alloc(12_000) }, soon())
-      await setTopic(kafka, topic, "max.message.bytes", "5000")
-      const sizes = [
-        ...Array.from({ length: 30 }, (_, at) => 100 + at),
-        12_000,
-        ...Array.from({ length: 30 }, (_, at) => 200 + at),
-      ]
-      const outcomes = await Promise.allSettled(
-        sizes.map((size) => broker.publish({ topic, value: Buffer.alloc(size) }, soon())),
-      )
-      const refused = outcomes
-        .filter((outcome) => outcome.status === "rejected")
-        .map((outcome) => outcome.reason.code)
-      expect(refused).toEqual(["record_too_large"])
-      const read = (await readWithKcat(kafka, topic)).map((record) => record.value.length)
-      expect(read).toEqual([12_000, ...sizes.filter((size) => size < 5000)])
-    })
-
     test.each(["none", "gzip"] as const)(
       "a limit that was raised meanwhile is noticed: %s",
       async (compression_type) => {
@@ -101,23 +72,6 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(
         await until("taken", async () => (await Promise.allSettled([publish()]))[0].status === "fulfilled")
       },
     )
-
-    test("a record without a key is refused by a compacted topic, and those with one pass", async () => {
-      await using broker = openTestBroker(kafka)
-      const topic = freshTopic()
-      await createTopic(kafka, topic, { configs: { "cleanup.policy": "compact" } })
-      const outcomes = await Promise.allSettled(
-        Array.from({ length: 40 }, (_, at) => {
-          const key = at === 23 ? undefined : value(`k${at}`)
-          return broker.publish({ topic, key, value: value(`${at}`) }, soon())
-        }),
-      )
-      const refused = outcomes.flatMap((outcome, at) =>
-        outcome.status === "rejected" ? [[at, outcome.reason.code]] : [],
-      )
-      expect(refused).toEqual([[23, "refused"]])
-      expect(await readWithKcat(kafka, topic)).toHaveLength(39)
-    })
 
     test("a topic that does not exist is unavailable at once, logged once, and works once it exists", async () => {
       await using broker = openTestBroker(kafka)
@@ -175,25 +129,6 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(
       await until("a new one is used", async () => (await publish(undefined)) > 0)
       const keys = Array.from({ length: 50 }, (_, at) => value(`k${at}`))
       expect(await Promise.all(keys.map(publish))).toEqual(keys.map((key) => partitionOf(key, 8)))
-    })
-
-    test("a topic that is deleted and made anew is used again", async () => {
-      await using broker = openTestBroker(kafka)
-      const topic = freshTopic()
-      await createTopic(kafka, topic, { partitions: 3 })
-      const publish = (): Promise<unknown> => broker.publish({ topic, value: value("v") }, soon(500))
-      for (let count = 0; count < 10; count++) await publish()
-      await deleteTopic(kafka, topic)
-      const code = async (): Promise<unknown> => {
-        const [outcome] = await Promise.allSettled([publish()])
-        return outcome.status === "rejected" ? outcome.reason.code : undefined
-      }
-      await until("it is missed", async () => (await code()) === "unavailable")
-      await createTopic(kafka, topic, { partitions: 2 })
-      await until("it is used", async () => (await code()) === undefined)
-      const before = (await readWithKcat(kafka, topic)).length
-      for (let count = 0; count < 10; count++) await publish()
-      expect(await readWithKcat(kafka, topic)).toHaveLength(before + 10)
     })
 
     test("a name that no topic can have is refused", async () => {

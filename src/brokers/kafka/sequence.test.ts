@@ -20,25 +20,6 @@ const placeOf = (sequence: PartitionSequence, producerId = PRODUCER): [epoch: nu
   return [producerEpoch, baseSequence]
 }
 
-test("continues after what was acknowledged, and stays where a batch was not", () => {
-  const { sequence } = started()
-  expect(placeOf(sequence)).toEqual([0, 0])
-  expect(placeOf(sequence)).toEqual([0, 0])
-  sequence.acknowledged(3, 100)
-  expect(placeOf(sequence)).toEqual([0, 3])
-})
-
-test("begins at 0 in each epoch; the epoch is only raised", () => {
-  const { sequence } = started()
-  sequence.acknowledged(3, 0)
-  sequence.raiseEpoch()
-  expect(placeOf(sequence)).toEqual([1, 0])
-  sequence.acknowledged(2, 3)
-  sequence.raiseEpoch()
-  sequence.raiseEpoch()
-  expect(placeOf(sequence)).toEqual([3, 0])
-})
-
 test("a new log raises the epoch once, with the next batch, and takes offsets from 0 on", () => {
   const { sequence } = started()
   sequence.acknowledged(3, 100)
@@ -54,14 +35,6 @@ test("an epoch raised for another reason is that of a new log too", () => {
   sequence.expectNewLog()
   sequence.raiseEpoch()
   expect(placeOf(sequence)).toEqual([1, 0])
-})
-
-test("another producer id begins at epoch 0, and knows no offset", () => {
-  const { sequence } = started()
-  sequence.acknowledged(3, 100)
-  sequence.raiseEpoch()
-  expect(placeOf(sequence, 8n)).toEqual([0, 0])
-  expect(sequence.isBehind(5)).toBe(false)
 })
 
 test("an offset up to that of the last acknowledged record is behind", () => {

@@ -5,17 +5,6 @@ const [NONE, UNKNOWN_TOPIC] = [0, 3]
 const ID_B = "bbbbbbbb-0000-0000-0000-000000000000"
 
 describe("the sequence of a partition", () => {
-  test("continues when metadata has fewer partitions and then all again", () => {
-    const fixture = started(4)
-    fixture.settle(fixture.send(3, 2).batch, NONE, 0)
-    fixture.metadata(ID_A, 2)
-    fixture.nowMs += 60_000
-    fixture.metadata(ID_A, 2)
-    expect(fixture.topic.partitions).toHaveLength(4)
-    fixture.metadata(ID_A, 4)
-    expect(placeOf(fixture.send(3).batch)).toEqual({ producer: PRODUCER, epoch: 0, sequence: 2 })
-  })
-
   test("begins at 0 under a higher epoch when the topic was created again, whatever its partitions", () => {
     const fixture = started(4)
     fixture.settle(fixture.send(3, 2).batch, NONE, 0)
@@ -72,12 +61,6 @@ describe("the sequence of a partition", () => {
     expect(fixture.topic.partitions).toHaveLength(2)
     fixture.metadata(NO_ID, 4)
     expect(placeOf(fixture.send(3).batch)).toEqual({ producer: PRODUCER, epoch: 1, sequence: 0 })
-  })
-
-  test("begins at epoch 0 under another producer id", () => {
-    const fixture = started()
-    fixture.settle(fixture.send(0, 2).batch, NONE, 0)
-    expect(placeOf(fixture.send(0, 1, 8n).batch)).toEqual({ producer: 8n, epoch: 0, sequence: 0 })
   })
 })
 

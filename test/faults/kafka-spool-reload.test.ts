@@ -132,15 +132,6 @@ sasl_password = ${password}`
     await judge(senders)
   }, 60_000)
 
-  test("to another spool_max_bytes: a full spool takes events again at once", async () => {
-    await using senders = await start(`${nobody}\nspool_max_bytes = 1KiB`)
-    const full = await senders.first(({ answer }) => answer === 503)
-    expect(await change(`${nobody}\nspool_max_bytes = 1MiB`)).toBe("reloaded")
-    await senders.first(({ answer, startedMs }) => answer === 200 && startedMs > full.answeredMs)
-    await senders.stop()
-    await running.stop()
-  }, 30_000)
-
   test("to another file, to none, or to no connection is refused while the spool holds events", async () => {
     await using senders = await start(nobody)
     await senders.many(20)

@@ -80,30 +80,6 @@ describe("a full spool", () => {
       Bun.deepEquals(await publish(spool, "d").catch(() => undefined), SPOOLED),
     )
   })
-
-  test("refuses events, which may be sent again, and takes them when there is room", async () => {
-    broker.state = "down"
-    const spool = open({ maxBytes: 100 })
-    const accepted = []
-    for (let n = 0; n < 12; n++)
-      accepted.push(
-        await publish(spool, "123456789").then(
-          () => true,
-          (error: unknown) => error,
-        ),
-      )
-    expect(accepted.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => true))
-    expect(accepted[10]).toMatchObject({
-      code: "unavailable",
-      message: "the spool is full: it holds 100 bytes",
-    })
-    expect(spool.ready()).toBe("the spool is full: it holds 100 bytes; it is down")
-    broker.state = "up"
-    await until("they are forwarded", isEmpty(spool))
-    expect(spool.ready()).toBe(true)
-    broker.state = "down"
-    await until("it is spooled again", async () => (await publish(spool, "1", { ms: 1000 })).partition === -1)
-  })
 })
 
 test("a full spool takes events again when its limit is raised, and none when it is lowered", async () => {

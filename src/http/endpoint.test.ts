@@ -155,24 +155,6 @@ const verifying: GivenRoute = {
     return whenVerified?.(request) ?? accepted
   },
 }
-const signed = { headers: { "X-Signature": "right" } }
-
-test("where the pipeline verifies senders, verified events alone take tokens", async () => {
-  const rateLimit = tokenBucket({ perSecond: 1, burst: 1, now: () => 0 })
-  await using it = serve({ ...verifying, rateLimit })
-  expect((await post(it.url)).status).toBe(401)
-  expect((await post(it.url, signed)).status).toBe(200)
-  expect((await post(it.url)).status).toBe(401)
-  const limited = await post(it.url, signed)
-  expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "1"])
-})
-
-test("who is refused too often waits before the body is read, unless it was verified", async () => {
-  const unverifiedLimit = new UnverifiedLimit({ perSecond: 2, now: () => 0 })
-  await using it = serve({ ...verifying, unverifiedLimit })
-  for (const status of [401, 401, 429]) expect((await post(it.url)).status).toBe(status)
-  expect(it.log.at(-1)).toMatchObject({ msg: "request refused", reason: "unverified_rate_limited" })
-})
 
 test.each<[string, number, RequestInit]>([
   ["of 160 KiB is refused", 401, { body: "x".repeat(160 * 1024) }],

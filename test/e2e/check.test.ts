@@ -3,7 +3,6 @@ import { cpSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { withPemFiles } from "../support/certificate.ts"
 import { hookline, folderOfTests } from "../support/hookline.ts"
-import { freePort } from "../support/ports.ts"
 
 const folder = folderOfTests()
 
@@ -237,62 +236,4 @@ test("says which topics a Router may choose", async () => {
     ["billing", "crm"],
     ["events.a*", "events.b"],
   ])
-})
-
-const BROKEN = `[connection:kafka]
-bootstrap_servers = localhost:9092
-directory = data
-sasl_pasword = obviously-fake
-
-[pipeline:a:WebHookSource]
-port = 80800
-path = webhook
-
-[pipeline:a:BrokerSink]
-connection = kafak
-
-[pipeline:b:WebHookSorce]
-port = 8080
-
-[pipeline:c:WebHookSource]
-[pipeline:c:BrokerSink]
-topic = c
-[pipeline:d:WebHookSource]
-[pipeline:d:BrokerSink]
-topic = d
-
-[service]
-drain_timeout = soon
-body_timeout = \${NOT_SET_ANYWHERE}
-
-[admin]
-listen = off
-[defaults:WebHookSource]
-port = PORT
-`
-
-test("a broken file exits 78 with every error, each at its line, and no secret", async () => {
-  await Bun.write(join(folder.path, "broken.conf"), BROKEN.replace("PORT", `${await freePort()}`))
-  for (const command of ["check", "run"]) {
-    const { status, stdout, stderr } = await hookline([command, "-c", "broken.conf"], { cwd: folder.path })
-    expect([status, stdout]).toEqual([78, ""])
-    expect(stderr).not.toContain("obviously-fake")
-    expect(
-      stderr
-        .trimEnd()
-        .split("\n")
-        .map((line) => line.replace(/: (?=[^[]).*/, "")),
-    ).toEqual([
-      "broken.conf:1: [connection:kafka]",
-      "broken.conf:4: [connection:kafka] sasl_pasword",
-      "broken.conf:7: [pipeline:a:WebHookSource] port",
-      "broken.conf:8: [pipeline:a:WebHookSource] path",
-      "broken.conf:10: [pipeline:a:BrokerSink] topic",
-      "broken.conf:11: [pipeline:a:BrokerSink] connection",
-      "broken.conf:13: [pipeline:b:WebHookSorce]",
-      "broken.conf:19: [pipeline:d:WebHookSource] path",
-      "broken.conf:24: [service] drain_timeout",
-      "broken.conf:25: [service] body_timeout",
-    ])
-  }
 })

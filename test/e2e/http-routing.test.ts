@@ -1,6 +1,4 @@
 import { expect, test } from "bun:test"
-import { createServer, type AddressInfo } from "node:net"
-import type { HooklineError } from "../../src/errors.ts"
 import type { Event } from "../../src/pipeline/event.ts"
 import { Accepted, Dropped, Rejected } from "../../src/pipeline/outcome.ts"
 import { addressTest } from "../../src/senders/addresses.ts"
@@ -185,39 +183,6 @@ test("routes of several ports each listen on their own", async () => {
   expect((await send(`${first}/webhook`)).status).toBe(200)
   expect((await send(`${second}/other`)).status).toBe(200)
   expect((await send(`${second}/webhook`)).status).toBe(404)
-})
-
-test("a port in use is reported by host and port, and no other listener is left open", async () => {
-  const taken = createServer()
-  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
-  const { port } = taken.address() as AddressInfo
-  const free = await freePort()
-  try {
-    serve([{ port: free }, { port }])
-    throw new Error("it listens")
-  } catch (error) {
-    expect((error as HooklineError).code).toBe("listen")
-    expect((error as HooklineError).message).toStartWith(
-      `port: can't listen on 127.0.0.1:${port}: the port is in use;`,
-    )
-  } finally {
-    taken.close()
-  }
-  await using again = serve({ port: free })
-  expect(again.port).toBe(free)
-})
-
-test("a host that is none of this machine's is reported", () => {
-  expect(() => serve({ host: "203.0.113.9", port: 47_113 })).toThrow(
-    "can't listen on 203.0.113.9:47113: the host is not an address of this machine",
-  )
-})
-
-test("two pipelines on one port and path are refused", async () => {
-  const port = await freePort()
-  expect(() => serve([{ port }, { port }])).toThrow(
-    `several pipelines have the path /webhook on 127.0.0.1:${port}`,
-  )
 })
 
 test("an address that is not allowed is answered 403, also when it claims another one", async () => {

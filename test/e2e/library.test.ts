@@ -8,7 +8,6 @@ import {
   embeddedConnection,
   enricher,
   integer,
-  kafkaConnection,
   Pipeline,
   Rejected,
   validator,
@@ -89,46 +88,6 @@ describe("an application composed in code", () => {
     const published = await read(directory, "own")
     expect(published).toHaveLength(1)
     expect(JSON.parse(published[0]!)).toMatchObject({ amount: 10, source: "webhook" })
-  })
-
-  test("refuses to start when a pipeline's connection is not registered, and names both", async () => {
-    const app = new Application(quiet)
-    app.registerConnection("kafka", kafkaConnection({ bootstrapServers: ["127.0.0.1:1"] }))
-    app.addPipeline(pipeline("orders", { sink: brokerSink({ topic: "orders", connection: "kafak" }) }))
-    const failure = await app.start().catch((error: unknown) => error)
-    expect(failure).toMatchObject({ name: "HooklineError", code: "config", exitCode: 78 })
-    expect((failure as Error).message).toContain("orders")
-    expect((failure as Error).message).toContain("kafak")
-  })
-
-  test("refuses to start without any connection", async () => {
-    const failure = await new Application(quiet)
-      .addPipeline(pipeline("orders"))
-      .start()
-      .catch((error: unknown) => error)
-    expect(failure).toMatchObject({ code: "config" })
-    expect((failure as Error).message).toContain("connection")
-  })
-
-  test("reports wrong options all at once, in the words of code", async () => {
-    const app = new Application(quiet)
-    app.registerConnection(
-      "log",
-      embeddedConnection({ directory: join(folder.path, "wrong"), retention: -5 }),
-    )
-    app.addPipeline(
-      new Pipeline("a", {
-        source: webHookSource({ port: 70_000, path: "no-slash" }),
-        processors: [validator({ onInvalid: "explode" as "drop" })],
-        sink: brokerSink({ topic: undefined as unknown as string }),
-      }),
-    )
-    const failure = (await app.start().catch((error: unknown) => error)) as Error
-    const lines = failure.message.split("\n")
-    expect(lines).toHaveLength(5)
-    for (const key of ["retention", "port", "path", "onInvalid", "topic"]) {
-      expect(lines.filter((line) => line.includes(` option ${key}: `))).toHaveLength(1)
-    }
   })
 
   test("keeps what steps after one that verifies refuse, as it came, and nothing else", async () => {

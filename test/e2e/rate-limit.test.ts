@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { tokenBucket, type RateLimit } from "../../src/http/admission/rate-limit.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { serve } from "../support/http-server.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 
@@ -100,24 +100,6 @@ topic = ${id}
   const single = refused.filter(({ more }) => more === undefined)
   expect(single.length).toBeLessThan(100)
   expect(single.length + refused.reduce((sum, { more }) => sum + Number(more ?? 0), 0)).toBe(197)
-})
-
-test.each([
-  ["rate_limit = 0", 'rate_limit: "0" is not a number from 0.001 to 1000000'],
-  ["rate_limit = 10/s", 'rate_limit: "10/s" is not a number'],
-  ["rate_limit = 1\nrate_burst = 0.5", 'rate_burst: "0.5" is not a whole number'],
-  ["rate_burst = 5", "rate_burst: has no effect without rate_limit"],
-  ["rate_limit = 1.5\nrate_burst = 5", ""],
-])("check says of %j: %j", async (lines, told) => {
-  using folder = temporaryFolder()
-  const file = `${folder.path}/pipelines.conf`
-  await Bun.write(
-    file,
-    `[connection:log]\ndirectory = data\n[pipeline:a:WebHookSource]\n${lines}\n[pipeline:a:BrokerSink]\ntopic = a\n`,
-  )
-  const { stderr } = await hookline(["check", "-c", file])
-  expect(stderr.trim().split("\n")).toHaveLength(1)
-  expect(stderr).toContain(told)
 })
 
 const SECRET = "obviously-fake-secret"

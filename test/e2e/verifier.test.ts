@@ -4,7 +4,6 @@ import { join } from "node:path"
 import { verifier } from "../../src/index.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { openSocket } from "../support/http-socket.ts"
-import { signedAs, WHSEC } from "../support/standard-webhook.ts"
 import { startVerified } from "../support/verified.ts"
 
 const mac = (text: string, key: string, encoding: "hex" | "base64" = "hex"): string =>
@@ -218,31 +217,6 @@ describe("a token", () => {
       ["POST /in HTTP/1.1", "Host: localhost", "X-Gitlab-Token: wrong", ...lines, "", ""].join("\r\n"),
     )
     expect(await socket.until(/HTTP\/1.1 401 [^]*verified/)).toContain("401 Unauthorized")
-  })
-})
-
-describe("an id that the scheme signs", () => {
-  test("is published once, and answered as accepted again", async () => {
-    using folder = temporaryFolder()
-    await using it = await startVerified(folder.path, {
-      a: verifier({ provider: "standard-webhooks", secret: [WHSEC] }),
-    })
-    const url = `${it.origin("a")}/in`
-    const headers = signedAs("msg_1", "{}")
-    for (let i = 0; i < 3; i++) expect((await post(url, "{}", headers)).status).toBe(200)
-    expect((await post(url, "{}", signedAs("msg_2", "{}"))).status).toBe(200)
-    expect(await it.published("a")).toHaveLength(2)
-  })
-
-  test("comes through again after a refusal", async () => {
-    using folder = temporaryFolder()
-    await using it = await startVerified(folder.path, {
-      a: verifier({ provider: "standard-webhooks", secret: [WHSEC] }),
-    })
-    const url = `${it.origin("a")}/in`
-    expect((await post(url, "[]", signedAs("msg_1", "[]"))).status).toBe(400)
-    expect((await post(url, "{}", signedAs("msg_1", "{}"))).status).toBe(200)
-    expect(await it.published("a")).toHaveLength(1)
   })
 })
 

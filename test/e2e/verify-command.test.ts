@@ -30,21 +30,6 @@ test.each([
     "sk_live_51Hexample0000",
     "secret looks like an API key of Stripe; the endpoint's signing secret begins with whsec_",
   ],
-  [
-    "a variable that was not replaced",
-    "$STRIPE_SECRET",
-    "secret looks like an unexpanded variable; write ${NAME}",
-  ],
-  [
-    "a comment behind it",
-    "whsec_example00 # live",
-    "secret looks like a secret with a trailing comment; comments need a line of their own",
-  ],
-  [
-    "too few bytes",
-    "whsec_1",
-    "secret has 7 bytes, few enough to guess from one signed request; use at least 16 random bytes",
-  ],
 ])("a secret that looks like %s is told, whether or not it matches", async (_name, secret, expected) => {
   for (const key of [secret, "another"]) {
     const { stdout } = await verify(["-p", "stripe", "-H", stripe(BODY, NOW_S, key)], BODY, secret)
@@ -107,12 +92,7 @@ test("what was signed is shown with its invisible characters, and what they mean
   )
 })
 
-const base64Header = `X-Hub-Signature-256: sha256=${createHmac("sha256", SECRET).update(BODY).digest("base64")}`
 const once = `X-Hub-Signature-256: sha256=${hex(BODY)}`
-const URL_GIVEN = "https://hooks.example.com/in"
-const square = createHmac("sha256", SECRET)
-  .update(URL_GIVEN + BODY)
-  .digest("base64")
 
 describe("the likely mistake of a refused request is named, with 1", () => {
   test.each<[string, string[], string | undefined, string, string]>([
@@ -125,60 +105,11 @@ describe("the likely mistake of a refused request is named, with 1", () => {
     ],
     ["no header", ["-p", "stripe"], undefined, "missing_header", "The request has no Stripe-Signature."],
     [
-      "an empty header",
-      ["-p", "stripe", "-H", "Stripe-Signature:"],
-      undefined,
-      "missing_header",
-      "Stripe-Signature is empty",
-    ],
-    [
       "a stale time",
       ["-p", "stripe", "-H", stripe(BODY, NOW_S - 412)],
       undefined,
       "stale",
       "timestamp 412 s old",
-    ],
-    [
-      "a time in the future",
-      ["-p", "stripe", "-H", stripe(BODY, NOW_S + 412)],
-      undefined,
-      "future",
-      "timestamp 412 s ahead",
-    ],
-    [
-      "a signature of another encoding",
-      ["-p", "github", "-H", base64Header],
-      undefined,
-      "malformed",
-      "base64 instead of hex",
-    ],
-    [
-      "two headers",
-      ["-p", "github", "-H", once, "-H", once],
-      undefined,
-      "malformed",
-      "Duplicate x-hub-signature-256",
-    ],
-    [
-      "a signature over a different URL",
-      [
-        "-p",
-        "square",
-        "-H",
-        `x-square-hmacsha256-signature: ${square}`,
-        "--url",
-        "http://hooks.example.com:8080/in/",
-      ],
-      undefined,
-      "no_match",
-      `The signature is for another URL: ${URL_GIVEN}`,
-    ],
-    [
-      "a re-serialised body",
-      ["-p", "stripe", "-H", stripe(BODY)],
-      JSON.stringify(JSON.parse(BODY), null, 2),
-      "no_match",
-      "written compact, as JSON.stringify does",
     ],
     [
       "another provider",
@@ -193,18 +124,6 @@ describe("the likely mistake of a refused request is named, with 1", () => {
     expect(stdout).toContain(`refused (${reason})`)
     expect(stdout).toContain(mistake)
     expect(stdout).not.toContain(SECRET)
-  })
-
-  test.each([
-    ["that lost its prefix", "whsec_c2VjcmV0", "c2VjcmV0", "with the prefix whsec_"],
-    ["with a newline", "c2VjcmV0", "c2VjcmV0\n", "white space around it"],
-    ["that was decoded by the sender", Buffer.from("c2VjcmV0", "base64"), "c2VjcmV0", "decoded from base64"],
-  ])("a secret %s", async (_, right, given, mistake) => {
-    const header = `Stripe-Signature: t=${NOW_S},v1=${hex(`${NOW_S}.${BODY}`, right as string)}`
-    const { status, stdout } = await verify(["-p", "stripe", "-H", header], BODY, given)
-    expect(status).toBe(1)
-    expect(stdout).toContain(mistake)
-    expect(stdout).not.toContain("c2VjcmV0")
   })
 
   test("an old request can be checked at its own time, as it says", async () => {

@@ -83,22 +83,6 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     expect(sum((await metricOf(running, "hookline_worker_up")).values())).toBe(2)
   }, 30_000)
 
-  test("a worker that ends again and again is restarted later each time", async () => {
-    const back = (): number => running.log.filter(({ msg }) => msg === "worker restarted").length
-    let [pid] = childrenOf(running.pid)
-    for (const [times, waitMs] of [0, 500].entries()) {
-      process.kill(pid!, "SIGKILL")
-      const line = await running.logged((it) => it["pid"] === pid && it.msg.startsWith("worker ended"))
-      expect(line["restart_in_ms"]).toBe(waitMs)
-      await running.logged(() => back() > times)
-      pid = running.log.findLast(({ msg }) => msg === "worker restarted")!["pid"] as number
-    }
-    expect((await fetch(`${running.adminUrl}/readyz`)).status).toBe(200)
-    await senders.many(100)
-    await senders.stop()
-    expect(compare(senders.posted, await published())).toMatchObject(KEPT)
-  }, 30_000)
-
   test("when the supervisor is killed its workers end, and nothing that was acknowledged is lost", async () => {
     const workers = childrenOf(running.pid)
     expect(workers).toHaveLength(2)

@@ -123,13 +123,14 @@ export const brokerSink = defineComponent({
         const { trace } = event.request
         const span =
           trace && startPublishing(trace, to, to === topic ? `publish ${to}` : "publish", messagingSystem)
-        const record = {
-          topic: to,
-          key: keyOf?.(event),
-          value: registered === undefined ? event.body : framed(event),
-          headers: adding.length === 0 ? undefined : headersOf(event, adding, span),
-          dedupeKey: event.dedupeKey,
-        }
+        const key = keyOf?.(event)
+        const headers =
+          adding.length === 0 && event.recordHeaders === undefined
+            ? undefined
+            : [...headersOf(event, adding, span), ...(event.recordHeaders ?? [])]
+        if (event.publishesReceived) event.restoreReceived()
+        const value = registered === undefined ? event.body : framed(event)
+        const record = { topic: to, key, value, headers, dedupeKey: event.dedupeKey }
         return publish(record, event, span)
       },
       { outcomes: UNPUBLISHED },

@@ -58,7 +58,7 @@ export const decoder = defineComponent({
         const body = Buffer.from(decoded)
         if (body.length > event.body.length && !event.reserve(body.length - event.body.length))
           return unavailable("in_flight_full")
-        event.body = body
+        event.decode(body)
         if (found === "form") event.isForm = false
       }
       return take === undefined || firstByte(event.body) !== OPEN_BRACKET ? event : take(event)

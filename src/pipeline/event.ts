@@ -68,9 +68,14 @@ export class Event {
   dedupeKey: DedupeKey | undefined
   /** @internal The registry's id of the schema that the body matches, which its record names; undefined: none is asked for. */
   schemaId: number | undefined
+  /** @internal Headers of its record in addition to the sink's, by name. */
+  recordHeaders: Map<string, Uint8Array> | undefined
+  /** @internal Whether `receivedBody` is published, unless a step other than the Decoder has set `body`. */
+  publishesReceived = false
   /** Its place in the list that it was split from; undefined: in none. */
   list: ListPlace | undefined
   #body: Uint8Array
+  #isChanged = false
   #topic: string | undefined
   #settled: Settled[] | undefined
   #parsed: { readonly body: Uint8Array; readonly value: unknown } | undefined
@@ -90,6 +95,7 @@ export class Event {
 
   /** @throws HooklineError `internal` for what is neither bytes nor text */
   set body(body: Uint8Array | string) {
+    this.#isChanged = true
     if (body instanceof Uint8Array) this.#body = body
     else if (typeof body === "string") this.#body = Buffer.from(body)
     else
@@ -97,6 +103,11 @@ export class Event {
         "internal",
         `event.body was set to ${body === null ? "null" : typeof body}: it takes bytes (Uint8Array), or text, which becomes UTF-8; JSON.stringify makes text of an object`,
       )
+  }
+
+  /** @internal The received body in another form, which says the same: set by the Decoder. */
+  decode(body: Uint8Array): void {
+    this.#body = body
   }
 
   /** The topic that a step chose; undefined: the sink's. */
@@ -155,9 +166,17 @@ export class Event {
    */
   release(): void {
     this.#parsed = undefined
+    if (this.publishesReceived) return
     if (this.keepsReceivedBody && this.reserve(this.receivedBody.length)) return
     this.receivedBody = this.body
     this.isReleased = true
+  }
+
+  /** @internal For the sink, once it has read what it needs of `body`: what is published takes its place. */
+  restoreReceived(): void {
+    if (!this.#isChanged) this.#body = this.receivedBody
+    this.publishesReceived = false
+    this.release()
   }
 
   /**

@@ -178,6 +178,7 @@ export function optionChanges(
       on_invalid: ["reject", "drop"],
       schema: [join(folder, "schema.json"), join(folder, "schema.json.copy")],
     },
+    Enricher: { value: ["enriched", "received"] },
     Filter: {
       when: ["json:/a", "json:/b", { keep: "x" }],
       keep: ["x", "y", { when: "json:/a" }],

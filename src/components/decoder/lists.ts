@@ -21,7 +21,7 @@ export function listStep(
     // also what closes the list early and continues: `[],"a":[]`
     if (findTextFlaw(event.body, start) !== undefined) return event
     if (lists === "split") return split(event, most)
-    event.body = Buffer.concat([BEFORE, event.body.subarray(start), AFTER])
+    event.decode(Buffer.concat([BEFORE, event.body.subarray(start), AFTER]))
     return event
   }
 }

@@ -93,6 +93,18 @@ describe.each(Object.entries(SENDERS))("%s", (name, sender) => {
     })
   })
 
+  test("it verifies again with the headers that its coverage names, unless one of them is the secret itself", async () => {
+    const request = await sendAt(NOW)
+    const { signature = [], headers = [], credential } = findFamily(name)!.covers(settings)
+    const kept = ["content-type", ...signature, ...headers]
+    const rest = withHeader(request, (all) => {
+      for (const header of [...all.keys()]) if (!kept.includes(header)) all.delete(header)
+    })
+    const isAlone = credential?.header === undefined
+    expect((await judge(rest)).kind).toBe(isAlone ? "verified" : "refused")
+    if (!isAlone) expect(sentHeaders(request)).toEqual([credential.header!])
+  })
+
   test("without any one of its headers, or with it empty, a request is refused", async () => {
     const request = await sendAt(NOW)
     for (const header of sentHeaders(request)) {

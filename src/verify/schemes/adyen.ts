@@ -34,7 +34,11 @@ export function adyen(): Family {
         return { method, url, headers, body: Buffer.from(JSON.stringify(signed)) }
       },
     }),
-    { family: "adyen", secret: "hex", covers: () => ({ body: "part", time: false, id: false }) },
+    {
+      family: "adyen",
+      secret: "hex",
+      covers: () => ({ body: "part", time: false, id: false, signature: [HEADER.toLowerCase()] }),
+    },
   )
 }
 

@@ -10,6 +10,18 @@ const SIGNATURE = "x-contentful-signature"
 const SIGNED_HEADERS = "x-contentful-signed-headers"
 const TIMESTAMP = "x-contentful-timestamp"
 const MOST_HEADERS = 64
+/** The headers that Contentful lists as signed. */
+const LISTED = [
+  "signed-headers",
+  "crn",
+  "environment-id",
+  "event-datetime",
+  "idempotency-key",
+  "space-id",
+  "topic",
+  "user-id",
+  "webhook-name",
+].map((name) => `x-contentful-${name}`)
 
 /**
  * Contentful: HMAC of method, path, listed headers and body, one per line.
@@ -29,7 +41,18 @@ export function contentful(): Family {
         return withHeaders(unsigned, { [SIGNATURE]: expected(canonical(unsigned, names)) })
       },
     }),
-    { family: "contentful", signsUrl: true, toleranceMs: 30_000 },
+    {
+      family: "contentful",
+      signsUrl: true,
+      toleranceMs: 30_000,
+      covers: () => ({
+        body: "whole",
+        time: true,
+        id: false,
+        url: true,
+        signature: [SIGNATURE, TIMESTAMP, ...LISTED],
+      }),
+    },
   )
 }
 

@@ -18,6 +18,16 @@ export interface Coverage {
   readonly id: boolean
   /** Names of headers other than the signature's, in lower case; default: none. */
   readonly headers?: readonly string[]
+  /** Whether the URL is covered; default: it is not. */
+  readonly url?: boolean
+  /**
+   * Headers with the signature, in lower case: with them, `headers`, the URL and the body it verifies again. Default: none,
+   * since it is in the body or query.
+   */
+  readonly signature?: readonly string[]
+  readonly isInQuery?: boolean
+  /** Where a secret is sent as it is, not a signature: the header, in lower case, or query parameter; neither: the body. */
+  readonly credential?: { readonly header?: string | undefined; readonly query?: string | undefined }
   /** The top-level member of the body with the signed time, which is another one in each attempt of a delivery. */
   readonly renewed?: string | undefined
 }

@@ -86,7 +86,11 @@ function urlAndForm(header: string, { read, prepare }: UrlAndForm): Family {
         return withHeaders(request, { [header]: expected(signed) })
       },
     }),
-    { family: "url-and-form", signsUrl: true, covers: () => ({ body: "form", time: false, id: false }) },
+    {
+      family: "url-and-form",
+      signsUrl: true,
+      covers: () => ({ body: "form", time: false, id: false, url: true, signature: [header.toLowerCase()] }),
+    },
   )
 }
 

@@ -50,13 +50,23 @@ export function hmac(form: HmacForm, adapt?: (settings: VerifierSettings) => Hma
   })
 }
 
-export const coverageOf = ({ time, id }: Pick<HmacForm, "time" | "id">): Coverage => ({
+export const coverageOf = ({
+  header = [],
+  query,
+  payload,
+  time,
+  id,
+  fixed = {},
+}: Omit<HmacForm, "algorithm" | "list" | "encoding" | "secret">): Coverage => ({
   body: "whole",
   time: time !== undefined,
   id: id !== undefined,
   headers: [time !== undefined && "header" in time ? time.header : [], id ?? []]
     .flat()
     .map((name) => name.toLowerCase()),
+  signature: [header, Object.keys(fixed)].flat().map((name) => name.toLowerCase()),
+  url: payload?.includes("{url}") ?? false,
+  isInQuery: query !== undefined,
   renewed: time !== undefined && "member" in time ? time.member : undefined,
 })
 

@@ -27,7 +27,17 @@ export function hubspot(): Family {
   return {
     ...third,
     optional: ["min_version"],
-    covers: (settings) => ({ body: "whole", time: oldestOf(settings) === 3, id: false }),
+    covers: (settings) => ({
+      body: "whole",
+      time: oldestOf(settings) === 3,
+      id: false,
+      url: oldestOf(settings) > 1,
+      signature: [
+        "x-hubspot-signature-v3",
+        "x-hubspot-request-timestamp",
+        ...(oldestOf(settings) === 3 ? [] : ["x-hubspot-signature", "x-hubspot-signature-version"]),
+      ],
+    }),
     verifier(settings, fetcher): Verifier {
       const v3 = third.verifier(settings, fetcher)
       const oldest = oldestOf(settings)

@@ -50,6 +50,9 @@ export function jwt(form: JwtForm): Family {
       body: form.bodyHash === undefined ? "none" : "whole",
       time: form.toleranceMs !== undefined && (form.requiresExp !== true || needsExp(settings)),
       id: false,
+      ...(form.bodyHash === undefined
+        ? { credential: { header: headerOf(form).toLowerCase() } }
+        : { signature: [headerOf(form).toLowerCase()] }),
     }),
     verifier(settings, fetcher) {
       const keys = keysOf(form, settings, fetcher)
@@ -115,8 +118,10 @@ function keysOf(form: JwtForm, settings: VerifierSettings, fetcher: Fetcher): re
   return [remoteKeys(text, fetcher)]
 }
 
+const headerOf = ({ header = "Authorization" }: JwtForm): string => header
+
 function readToken(form: JwtForm, { headers }: SignedRequest): string | Refused {
-  const header = form.header ?? "Authorization"
+  const header = headerOf(form)
   const value = headers.get(header)
   if (value === null || value === "") return new Refused("missing_header", `no ${header}`)
   const token = form.header === undefined ? /^Bearer +(\S+)$/i.exec(value)?.[1] : value

@@ -19,7 +19,7 @@ export function msGraph(): Family {
     requires: [["secret"]],
     optional: ["audience", "issuer", "jwks_url"],
     secretForm: "the clientState of the subscription",
-    covers: () => ({ body: "none", time: false, id: false }),
+    covers: () => ({ body: "none", time: false, id: false, credential: {} }),
     verifier(settings, fetcher) {
       const tests = listOf(settings, "secret").map(secretTest)
       const checkTokens = graphTokens(settings, fetcher)

@@ -33,7 +33,12 @@ export function paypal(): Family {
     requires: [["webhook_id"]],
     optional: ["verify_online", "client_id", "client_secret", "api"],
     toleranceMs: TOLERANCE_MS,
-    covers: (settings) => ({ body: isOnline(settings) ? "whole" : "checksum", time: true, id: true }),
+    covers: (settings) => ({
+      body: isOnline(settings) ? "whole" : "checksum",
+      time: true,
+      id: true,
+      signature: Object.values(HEADERS).map((name) => name.toLowerCase()),
+    }),
     verifier(settings, fetcher) {
       const webhookId = textOf(settings, "webhook_id")
       const api = isOnline(settings) ? new PayPalApi(settings, fetcher) : undefined

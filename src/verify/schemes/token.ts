@@ -31,7 +31,11 @@ export function token(
     requires,
     optional,
     secretForm: "the token as it is sent",
-    covers: () => NOTHING,
+    covers(settings) {
+      const location = locationOf(settings)
+      const header = "header" in location ? location.header.toLowerCase() : undefined
+      return { ...NOTHING, credential: { ...location, header } }
+    },
     verifier(settings) {
       const location = locationOf(settings)
       const needs = "member" in location ? "body" : "headers"
@@ -83,7 +87,7 @@ export function basic(): Family {
   return {
     family: "basic",
     requires: [["username", "password"]],
-    covers: () => NOTHING,
+    covers: () => ({ ...NOTHING, credential: { header: "authorization" } }),
     verifier: (settings) => secretVerifier(readBasic, credentials(settings)),
     signer: (settings) => ({
       sign(request) {

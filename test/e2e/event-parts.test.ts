@@ -161,7 +161,7 @@ ${pipeline("d", "githib", "[pipeline:d:Deduplicator]\n[pipeline:d:Router]\nby = 
     "[pipeline:b:Deduplicator] key: is missing; add key = <header:Name or json:/pointer>",
     "[pipeline:b:BrokerSink] key: event:type needs a Verifier with a provider, and the pipeline has none; write header:Name or json:/pointer",
     '[pipeline:c:Deduplicator] key: "event:time" is not header:Name, json:/pointer (RFC 6901), or event:id',
-    "[pipeline:c:BrokerSink] key: event:time has no known place in events of github; write header:Name or json:/pointer; known: event:id, event:type",
+    "[pipeline:c:BrokerSink] key: event:time has no known place in events of github; write header:Name or json:/pointer; known: event:id, event:type, event:source",
     expect.stringContaining("did you mean github?"),
   ])
 })

@@ -12,6 +12,13 @@ const bodies = new Map(
   ),
 )
 
+/** What the record's headers are to be: the member that was left out. */
+const REPLACED: { readonly [name: string]: readonly [name: string, value: string] } = {
+  "github-push.json": ["received-source", '"push"'],
+  "stripe-invoice.json": ["received-received_at", '"what the sender says does not count"'],
+  "alertmanager.json": ["received-source", '"escaped name"'],
+}
+
 /** What the record's value is to be, by plain means: the members left out by hand, the two put in before the last brace. */
 function enriched(name: string, receivedAt: string): string {
   const body = bodies.get(name)!
@@ -110,10 +117,11 @@ listen = off`,
     expect(published.map(({ value }) => value)).toEqual(
       [...bodies.keys()].map((name, i) => enriched(name, receivedAtOf(published[i]!.value))),
     )
-    for (const { value, key, headers } of published) {
+    const names = [...bodies.keys()]
+    for (const [i, { value, key, headers }] of published.entries()) {
       const receivedAt = receivedAtOf(value)
       expect(Date.parse(receivedAt)).toBeWithin(started, Date.now() + 1)
-      expect([key, headers]).toEqual([null, []])
+      expect([key, headers]).toEqual([null, [[...REPLACED[names[i]!]!]]])
     }
   })
 

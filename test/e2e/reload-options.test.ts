@@ -66,12 +66,19 @@ const BASE: { readonly [section: string]: Lines } = {
   admin: { listen: "127.0.0.1:0" },
   service: { log_level: "silent" },
 }
+/** Other sections that a section can't do without. */
+const BESIDE: { readonly [section: string]: { readonly [section: string]: Lines } } = {
+  // a token is nothing that a record could have
+  "pipeline:hooks:Enricher": {
+    "pipeline:hooks:Verifier": { provider: "github", secret: "obviously-fake" },
+  },
+}
 /** Sections of which nothing stays but what the change needs. */
 const WHOLE = ["connection:main", "pipeline:hooks:Verifier"]
 
 function configuration(name: string, key: string, value: string | undefined, beside: Lines = {}): string {
   const own = WHOLE.includes(name) ? beside : { ...BASE[name], ...beside }
-  return Object.entries({ ...BASE, [name]: { ...own, [key]: value } })
+  return Object.entries({ ...BASE, ...BESIDE[name], [name]: { ...own, [key]: value } })
     .map(([section, lines]) => {
       const set = Object.entries(lines).filter(([, text]) => text !== undefined)
       return [`[${section}]`, ...set.map(([line, text]) => `${line} = ${text}`)].join("\n")

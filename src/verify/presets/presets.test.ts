@@ -97,9 +97,10 @@ describe.each(Object.entries(SENDERS))("%s", (name, sender) => {
     const request = await sendAt(NOW)
     const { signature = [], headers = [], credential } = findFamily(name)!.covers(settings)
     const kept = ["content-type", ...signature, ...headers]
-    const rest = withHeader(request, (all) => {
-      for (const header of [...all.keys()]) if (!kept.includes(header)) all.delete(header)
-    })
+    const rest = {
+      ...request,
+      headers: new Headers([...request.headers].filter(([it]) => kept.includes(it))),
+    }
     const isAlone = credential?.header === undefined
     expect((await judge(rest)).kind).toBe(isAlone ? "verified" : "refused")
     if (!isAlone) expect(sentHeaders(request)).toEqual([credential.header!])

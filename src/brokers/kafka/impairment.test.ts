@@ -3,7 +3,7 @@ import { pino } from "pino"
 import { BatchMemory } from "./batch-memory.ts"
 import type { Metadata } from "./metadata.ts"
 import { impairmentOf, Impairments } from "./impairment.ts"
-import { ProducerId } from "./sequence.ts"
+import { ProducerId } from "./epoch-and-sequence.ts"
 import { Topic } from "./topic.ts"
 
 const [UNKNOWN_TOPIC, NOT_AUTHORIZED, NOT_ENOUGH_REPLICAS] = [3, 29, 19]

@@ -10,9 +10,9 @@ import { BatchMemory } from "./batch-memory.ts"
 import type { BrokerSocket } from "./broker-socket.ts"
 import { THREADS } from "./compression.ts"
 import { LeaderSender } from "./leader-sender.ts"
-import { PendingRecord } from "./pending-records.ts"
+import { PendingRecord } from "./accumulator.ts"
 import type { Compression } from "./record-batch.ts"
-import { ProducerId } from "./sequence.ts"
+import { ProducerId } from "./epoch-and-sequence.ts"
 import { Topic } from "./topic.ts"
 
 const LEADER = 1

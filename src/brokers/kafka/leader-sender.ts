@@ -4,7 +4,7 @@ import { LeaderConnection, type LeaderConnectionContext, type ProduceFailure } f
 import { bytesOf } from "./encoded-batch.ts"
 import type { Batch, Partition } from "./partition.ts"
 import type { BatchAnswer } from "./produce-request.ts"
-import type { ProducerId } from "./sequence.ts"
+import type { ProducerId } from "./epoch-and-sequence.ts"
 import { RequestLimit } from "./request-limit.ts"
 import { DEPOSED_MS, RECONNECT_MS } from "./timeouts.ts"
 import type { Topic } from "./topic.ts"

@@ -24,7 +24,7 @@ import {
   partial,
   reasonOf,
 } from "./failure.ts"
-import { ProducerId } from "./sequence.ts"
+import { ProducerId } from "./epoch-and-sequence.ts"
 import * as timeouts from "./timeouts.ts"
 import { configOf, createTopics, type Creation } from "./topic-creation.ts"
 

@@ -1,6 +1,6 @@
 import { doubled } from "../../clock/backoff.ts"
 import type { PublishError } from "../../errors.ts"
-import { type Accumulator, MAX_RECORDS, PendingQueue, type PendingRecord } from "./pending-records.ts"
+import { type Accumulator, MAX_RECORDS, PendingQueue, type PendingRecord } from "./accumulator.ts"
 import { EncodedBatch } from "./encoded-batch.ts"
 import { compressBatch } from "./compression.ts"
 import { DeliveryHealth } from "./delivery-health.ts"
@@ -14,7 +14,7 @@ import {
 import { isPlaced } from "../placement.ts"
 import * as errors from "./publish-errors.ts"
 import { encodeBatch } from "./record-batch.ts"
-import { PartitionSequence } from "./sequence.ts"
+import { PartitionSequence } from "./epoch-and-sequence.ts"
 import { StaleMetadata } from "./metadata.ts"
 import { RETRY_MS } from "./timeouts.ts"
 

@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test"
 import { produceV11, produceV7, produceV8, produceV9, Reader, Writer } from "@platformatic/kafka"
 import { pino } from "pino"
 import { readProduce } from "../../../test/support/kafka-frames.ts"
-import { Accumulator } from "./pending-records.ts"
+import { Accumulator } from "./accumulator.ts"
 import { BatchMemory } from "./batch-memory.ts"
 import { EncodedBatch } from "./encoded-batch.ts"
 import { Partition, type Batch } from "./partition.ts"
 import { byTopic, decodeResponse, encodeRequest } from "./produce-request.ts"
-import { ProducerId } from "./sequence.ts"
+import { ProducerId } from "./epoch-and-sequence.ts"
 
 const LONG_NAME = "ü".repeat(100)
 const VERSIONS = [produceV7, produceV8, produceV9, produceV11].map(({ api, parseResponse }) => ({

@@ -1,5 +1,5 @@
 import type { PublishError } from "../../errors.ts"
-import { Accumulator, PendingQueue, type PendingRecord, type ProducerContext } from "./pending-records.ts"
+import { Accumulator, PendingQueue, type PendingRecord, type ProducerContext } from "./accumulator.ts"
 import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
 import { StaleMetadata, type Metadata } from "./metadata.ts"
 import { Partition } from "./partition.ts"

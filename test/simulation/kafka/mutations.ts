@@ -126,13 +126,13 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
   ),
   kafka(
     "records that are sent again go before later ones",
-    "pending-records.ts",
+    "accumulator.ts",
     "this.#records = [...records, ...this.#records]",
     "this.#records = [...this.#records, ...records]",
   ),
   kafka(
     "a record past its deadline is taken out of the queue",
-    "pending-records.ts",
+    "accumulator.ts",
     "    this.#records = this.#records.filter((record) => !record.expire(nowMs))",
     "    for (const record of this.#records) record.expire(nowMs)",
   ),

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { pino } from "pino"
-import { ProducerId } from "./sequence.ts"
-import { PartitionSequence } from "./sequence.ts"
+import { ProducerId } from "./epoch-and-sequence.ts"
+import { PartitionSequence } from "./epoch-and-sequence.ts"
 
 const PRODUCER = 7n
 

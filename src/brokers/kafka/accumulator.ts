@@ -5,7 +5,7 @@ import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import type { BatchMemory } from "./batch-memory.ts"
 import { deadlinePassed } from "./publish-errors.ts"
 import { BATCH_HEADER_BYTES, recordBytes, type Compression } from "./record-batch.ts"
-import type { ProducerId } from "./sequence.ts"
+import type { ProducerId } from "./epoch-and-sequence.ts"
 import { DEADLINE_SPREAD_MS } from "./timeouts.ts"
 
 export interface ProducerContext {

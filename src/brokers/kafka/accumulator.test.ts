@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { PLENTY, started } from "../../../test/support/kafka-topic.ts"
-import { Accumulator, MAX_RECORDS, PendingQueue, PendingRecord } from "./pending-records.ts"
+import { Accumulator, MAX_RECORDS, PendingQueue, PendingRecord } from "./accumulator.ts"
 
 const ONE = { topic: "t", key: undefined, value: Buffer.from("{}") }
 

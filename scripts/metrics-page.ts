@@ -1,6 +1,8 @@
 import { Metrics } from "../src/telemetry/metrics.ts"
-import type { MetricDeclaration } from "../src/telemetry/own-metrics.ts"
+import type { MetricRegistry } from "../src/telemetry/metric-registry.ts"
 import { replaceParts } from "./generated-parts.ts"
+
+type Declared = MetricRegistry["all"][number]
 
 /** Headings, and the metrics below each: the first that matches. */
 const GROUPS: readonly (readonly [heading: string, names: RegExp])[] = [
@@ -39,8 +41,8 @@ const COMBINED = {
 }
 
 /** Writes every metric into docs/metrics.md, as it is declared. */
-export const renderMetrics = (page: string): string => {
-  const groups = Map.groupBy(declaredMetrics(), groupOf)
+export const renderMetrics = async (page: string): Promise<string> => {
+  const groups = Map.groupBy(await declaredMetrics(), groupOf)
   const parts = HEADINGS.map((heading) =>
     [`### ${heading}`, "", ...tableOf(groups.get(heading) ?? [])].join("\n"),
   )
@@ -48,7 +50,7 @@ export const renderMetrics = (page: string): string => {
 }
 
 /** Every metric that a service can have. */
-function declaredMetrics(): readonly MetricDeclaration[] {
+async function declaredMetrics(): Promise<MetricRegistry["all"]> {
   const metrics = new Metrics()
   metrics.observe({
     inFlight: () => ({ requests: 0, bytes: 0 }),
@@ -62,12 +64,12 @@ function declaredMetrics(): readonly MetricDeclaration[] {
   })
   metrics.observeReadiness(() => "ready")
   for (const onFirstUse of ["configuration", "workers", "traces"] as const) void metrics[onFirstUse]
-  return metrics.declared
+  return metrics.read()
 }
 
-const groupOf = ({ name }: MetricDeclaration): string => GROUPS.find(([, names]) => names.test(name))![0]
+const groupOf = ({ name }: Declared): string => GROUPS.find(([, names]) => names.test(name))![0]
 
-const tableOf = (metrics: readonly MetricDeclaration[]): readonly string[] => [
+const tableOf = (metrics: readonly Declared[]): readonly string[] => [
   "| metric | type | unit | labels | with workers | meaning |",
   "|---|---|---|---|---|---|",
   ...metrics.map(({ name, type, labels, aggregator, help }) => {

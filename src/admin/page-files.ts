@@ -50,13 +50,16 @@ async function load(): Promise<ReadonlyMap<string, PageFile>> {
 export async function answerWithPage(path: string, request: Request): Promise<Response | undefined> {
   const file = (await pageFiles()).get(path)
   if (file === undefined) return undefined
-  const acceptsGzip = /\bgzip\b(?!;q=0)/i.test(request.headers.get("accept-encoding") ?? "")
+  const isGzipped = acceptsGzip(request)
   const headers = {
     ...PAGE_HEADERS,
     Vary: "Accept-Encoding",
-    ...(acceptsGzip && { "Content-Encoding": "gzip" }),
+    ...(isGzipped && { "Content-Encoding": "gzip" }),
     "Content-Type": file.contentType,
     "Cache-Control": file.isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
   }
-  return new Response(acceptsGzip ? file.gzipped : file.bytes, { headers })
+  return new Response(isGzipped ? file.gzipped : file.bytes, { headers })
 }
+
+export const acceptsGzip = ({ headers }: Request): boolean =>
+  /\bgzip\b(?!;\s*q=0(\.0*)?(,|\s|$))/i.test(headers.get("accept-encoding") ?? "")

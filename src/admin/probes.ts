@@ -1,5 +1,6 @@
 import type { SpoolState } from "../brokers/broker.ts"
 import type { AdminAccess } from "./access.ts"
+import { acceptsGzip } from "./page-files.ts"
 import type { ComponentProblems, Readiness, Service } from "./service.ts"
 
 type Probe = (request: Request) => Response | Promise<Response | undefined>
@@ -14,8 +15,11 @@ export const probes = (
   "/metrics": async (request) => {
     if (!admission().hasToken(request))
       return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
-    const { text: body, contentType } = await service.metrics(request.headers.get("accept"))
-    return new Response(body, { headers: { "Content-Type": contentType } })
+    const { body, contentType } = await service.metrics(request.headers.get("accept"))
+    const headers = { "Content-Type": contentType, Vary: "Accept, Accept-Encoding" }
+    if (!acceptsGzip(request)) return new Response(body, { headers })
+    const gzipped = body.pipeThrough(new CompressionStream("gzip"))
+    return new Response(gzipped, { headers: { ...headers, "Content-Encoding": "gzip" } })
   },
 })
 

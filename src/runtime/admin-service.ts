@@ -6,7 +6,7 @@ import type { ConnectionInfo, PipelineInfo, Service, Status } from "../admin/ser
 import { captureOf } from "../config/sections/admin.ts"
 import { parsePublicUrl, publicUrl as signedUrl } from "../http/public-url.ts"
 import type { Activity } from "../telemetry/activity.ts"
-import type { Exposition } from "../telemetry/exposition.ts"
+import type { Exposition } from "../telemetry/text-formats.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import { notJudged } from "../verify/explain/report.ts"

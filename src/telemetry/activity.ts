@@ -1,5 +1,5 @@
 import type { Steps } from "../clock/slices.ts"
-import type { Distribution, Tallies } from "./own-metrics.ts"
+import type { Distribution, Tallies } from "./metric-registry.ts"
 
 /** What pipelines did since the start of a process: plain values, which pass between processes. */
 export interface Activity {

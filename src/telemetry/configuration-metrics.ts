@@ -1,41 +1,45 @@
-import { Counter, Gauge, type Registry } from "prom-client"
+import type { MetricRegistry } from "./metric-registry.ts"
 
 export type ConfigurationMetrics = ReturnType<typeof configurationMetrics>
 
 /** Outcomes of reloads, under names like those of Prometheus' own. */
-export function configurationMetrics(registry: Registry) {
-  const registers = [registry]
-  const reloads = new Counter({
-    name: "hookline_config_reloads_total",
-    help: "Configuration reloads by result: success, failure.",
-    labelNames: ["result"],
-    registers,
-  })
-  const successful = new Gauge({
-    name: "hookline_config_last_reload_successful",
-    help: "1 if the last configuration reload, or the start, succeeded; else 0.",
-    registers,
-  })
-  const at = new Gauge({
-    name: "hookline_config_last_reload_success_timestamp_seconds",
-    help: "When the active configuration was loaded.",
-    registers,
-  })
-  for (const result of ["success", "failure"]) reloads.inc({ result }, 0)
+export function configurationMetrics(registry: MetricRegistry) {
+  const reloads = registry.tallies(
+    "hookline_config_reloads_total",
+    "Configuration reloads by result: success, failure.",
+    ["result"],
+  )
+  let successful = 0
+  let at = 0
+  registry.reading(
+    {
+      name: "hookline_config_last_reload_successful",
+      help: "1 if the last configuration reload, or the start, succeeded; else 0.",
+    },
+    () => [[[], successful]],
+  )
+  registry.reading(
+    {
+      name: "hookline_config_last_reload_success_timestamp_seconds",
+      help: "When the active configuration was loaded.",
+    },
+    () => [[[], at]],
+  )
+  for (const result of ["success", "failure"]) reloads.at(result)
   const started = (): void => {
-    successful.set(1)
-    at.setToCurrentTime()
+    successful = 1
+    at = Date.now() / 1000
   }
   return {
     started,
     reloaded(): void {
-      reloads.inc({ result: "success" })
+      reloads.at("success").add()
       started()
     },
     /** The configuration is invalid, or one of its resources can't be opened. */
     failed(): void {
-      reloads.inc({ result: "failure" })
-      successful.set(0)
+      reloads.at("failure").add()
+      successful = 0
     },
   }
 }

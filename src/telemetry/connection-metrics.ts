@@ -1,5 +1,5 @@
 import { once } from "./handles.ts"
-import { LATENCY_BUCKETS, type OwnMetrics } from "./own-metrics.ts"
+import { LATENCY_BUCKETS, type MetricRegistry } from "./metric-registry.ts"
 
 type Handles = ReturnType<typeof connectionMetrics>
 export type ConnectionMetrics = ReturnType<Handles["connection"]>
@@ -33,45 +33,45 @@ export type Incident = (typeof INCIDENTS)[number]
 const BATCH_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
 
 /** The metrics of all connections, by their labels. */
-const connectionFamilies = (own: OwnMetrics) => ({
-  publishes: own.distribution(
+const connectionFamilies = (registry: MetricRegistry) => ({
+  publishes: registry.distribution(
     "hookline_publish_seconds",
     "Time from sending a batch to its acknowledgement.",
     ["connection"],
     LATENCY_BUCKETS,
   ),
-  batches: own.distribution(
+  batches: registry.distribution(
     "hookline_batch_records",
     "Records per acknowledged batch.",
     ["connection"],
     BATCH_BUCKETS,
   ),
-  retried: own.tallies(
+  retried: registry.tallies(
     "hookline_retried_batches_total",
     "Batches sent to Kafka again, whole or in parts, after a failure.",
     ["connection"],
   ),
-  connects: own.tallies(
+  connects: registry.tallies(
     "hookline_connects_total",
     "Attempts to connect to a Kafka broker that leads partitions, first ones and reconnects, by result: success, failure.",
     ["connection", "result"],
   ),
-  incidents: own.tallies(
+  incidents: registry.tallies(
     "hookline_broker_incidents_total",
     "Broker incidents by kind; the log has a line for each.",
     ["connection", "kind"],
   ),
-  spooled: own.tallies(
+  spooled: registry.tallies(
     "hookline_spooled_records_total",
     "Spooled records by outcome: spooled, forwarded, quarantined.",
     ["connection", "outcome"],
   ),
-  deletedRecords: own.tallies(
+  deletedRecords: registry.tallies(
     "hookline_retention_deleted_records_total",
     "Records deleted by retention, by reason: age, size.",
     ["connection", "reason"],
   ),
-  deletedBytes: own.tallies(
+  deletedBytes: registry.tallies(
     "hookline_retention_deleted_bytes_total",
     "Bytes of keys, values and headers deleted by retention, by reason: age, size.",
     ["connection", "reason"],
@@ -79,8 +79,8 @@ const connectionFamilies = (own: OwnMetrics) => ({
 })
 
 /** Declares the metrics of connections. The handles of a connection are the same for every call with its id. */
-export function connectionMetrics(own: OwnMetrics) {
-  const all = connectionFamilies(own)
+export function connectionMetrics(registry: MetricRegistry) {
+  const all = connectionFamilies(registry)
 
   const connection = once((id: string) => {
     const [publish, size] = [all.publishes.at(id), all.batches.at(id)]

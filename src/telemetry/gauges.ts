@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from "prom-client"
+import type { MetricRegistry } from "./metric-registry.ts"
 
 /** State that is read from the running application at each scrape. */
 export interface Observed {
@@ -140,37 +140,22 @@ const GAUGES = [
 /** Seconds since a time in milliseconds since 1970. */
 const ageOf = (ms: number | undefined): number => (ms === undefined ? 0 : Math.max(0, Date.now() - ms) / 1000)
 
-export function observedGauges(registry: Registry, observed: Observed): void {
-  for (const { name, help, label, aggregator, series } of GAUGES) {
-    const gauge: Gauge<string> = new Gauge({
-      name,
-      help,
-      labelNames: label === undefined ? [] : [label],
-      aggregator,
-      registers: [registry],
-      collect() {
-        gauge.reset()
-        for (const [value, count] of series(observed))
-          gauge.set(label === undefined ? {} : { [label]: value }, count)
-      },
-    })
-  }
+export function observedGauges(registry: MetricRegistry, observed: Observed): void {
+  for (const { series, label, ...declared } of GAUGES)
+    registry.reading({ ...declared, labels: label === undefined ? [] : [label] }, () =>
+      series(observed).map(([value, count]) => [[value], count] as const),
+    )
 }
 
-/** With workers the supervisor's value counts. */
-export function readinessGauge(
-  registry: Registry,
-  read: () => ReadinessState | Promise<ReadinessState>,
-): void {
-  const gauge = new Gauge({
-    name: "hookline_readiness",
-    help: "What /readyz says, as 1 for one state and 0 for the others: ready, partly ready, not ready, draining.",
-    labelNames: ["state"],
-    aggregator: "first",
-    registers: [registry],
-    async collect() {
-      const now = await read()
-      for (const state of READINESS_STATES) gauge.set({ state }, Number(state === now))
+/** @param now with workers the supervisor's value counts; undefined: not known yet */
+export function readinessGauge(registry: MetricRegistry, now: () => ReadinessState | undefined): void {
+  registry.reading(
+    {
+      name: "hookline_readiness",
+      help: "What /readyz says, as 1 for one state and 0 for the others: ready, partly ready, not ready, draining.",
+      aggregator: "first",
+      labels: ["state"],
     },
-  })
+    () => READINESS_STATES.map((state) => [[state], Number(state === now())]),
+  )
 }

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test"
 import { Metrics } from "./metrics.ts"
+import { scraped } from "../../test/support/scraped.ts"
 
 const linesOf = async (metrics: Metrics, name: string): Promise<string[]> =>
-  (await metrics.expose()).text.split("\n").filter((line) => line.startsWith(name))
+  (await scraped(metrics)).split("\n").filter((line) => line.startsWith(name))
 
 test("counts by pipeline and status, and keeps them from one scrape to the next", async () => {
   const metrics = new Metrics()
@@ -54,7 +55,7 @@ test("a connection's batches count by records and by seconds", async () => {
 })
 
 test("a scrape does not walk the heap", async () => {
-  const { text } = await new Metrics().expose()
+  const text = await scraped(new Metrics())
   expect(text).toContain("nodejs_heap_size_used_bytes")
   expect(text).not.toContain("heap_space")
 })

@@ -1,5 +1,5 @@
 import { once } from "./handles.ts"
-import { LATENCY_BUCKETS, type Observations, type OwnMetrics, type Tally } from "./own-metrics.ts"
+import { LATENCY_BUCKETS, type Observations, type MetricRegistry, type Tally } from "./metric-registry.ts"
 
 type OutcomeKind = "accepted" | "dropped" | "rejected" | "answered"
 
@@ -10,60 +10,60 @@ export type Unrouted = "no_value" | "no_rule" | "invalid_topic" | "topic_not_all
 export type AnswerKind = "accepted" | "dropped" | "answered" | "refused" | "failed"
 
 /** The metrics of all pipelines, by their labels. */
-const pipelineFamilies = (own: OwnMetrics) => ({
-  requests: own.tallies(
+const pipelineFamilies = (registry: MetricRegistry) => ({
+  requests: registry.tallies(
     "hookline_http_requests_total",
     "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
     ["pipeline", "status"],
   ),
-  events: own.tallies(
+  events: registry.tallies(
     "hookline_events_total",
     "Events by outcome (accepted, dropped, rejected, answered) and reason; `duplicate` is a Deduplicator's hit.",
     ["pipeline", "outcome", "reason"],
   ),
-  received: own.tallies(
+  received: registry.tallies(
     "hookline_received_bytes_total",
     "Bytes of request bodies read, decompressed; refusals before the body is read add none.",
     ["pipeline"],
   ),
-  answers: own.distribution(
+  answers: registry.distribution(
     "hookline_answer_seconds",
     "Time from the end of a request's header section to its answer, by outcome: accepted, dropped, answered (handshakes), refused (4xx), failed (5xx).",
     ["pipeline", "outcome"],
     LATENCY_BUCKETS,
   ),
-  acknowledgements: own.distribution(
+  acknowledgements: registry.distribution(
     "hookline_acknowledgement_seconds",
     "Time from the end of a request's body to the broker's acknowledgement of its record.",
     ["pipeline"],
     LATENCY_BUCKETS,
   ),
-  listItems: own.tallies(
+  listItems: registry.tallies(
     "hookline_list_items_total",
     "Items of lists that the Decoder split, by outcome and reason; hookline_events_total counts the list as one event.",
     ["pipeline", "outcome", "reason"],
   ),
-  verificationFailures: own.tallies(
+  verificationFailures: registry.tallies(
     "hookline_verification_failures_total",
     "Requests that failed verification, by reason; in mode observe their events were published.",
     ["pipeline", "reason", "mode"],
   ),
-  deadLetters: own.tallies(
+  deadLetters: registry.tallies(
     "hookline_dead_letters_total",
     "Refused events published to the dead letter topic, by reason of the refusal.",
     ["pipeline", "reason"],
   ),
-  undeduplicated: own.tallies(
+  undeduplicated: registry.tallies(
     "hookline_undeduplicated_events_total",
     "Events published without deduplication: without a key (no_key), unverified in mode observe (unverified), or with a key that could not be stored (unmarked).",
     ["pipeline", "reason"],
   ),
-  unfiltered: own.tallies(
+  unfiltered: registry.tallies(
     "hookline_unfiltered_events_total",
     "Events kept since they lack the Filter's value.",
     ["pipeline"],
   ),
-  unrouted: own.tallies(
+  unrouted: registry.tallies(
     "hookline_unrouted_events_total",
     "Events published to the sink's topic since the Router found none: they lack its value (no_value), no line matches (no_rule), or the template gives a name that Kafka forbids (invalid_topic), that `topics` does not allow (topic_not_allowed), or that would be one more than `max_topics` (too_many_topics).",
     ["pipeline", "reason"],
@@ -165,8 +165,8 @@ class PipelineCounters {
 export type PipelineMetrics = Pick<PipelineCounters, keyof PipelineCounters>
 
 /** Declares the metrics of pipelines. The handles of a pipeline are the same for every call with its id. */
-export function pipelineMetrics(own: OwnMetrics) {
-  const all = pipelineFamilies(own)
+export function pipelineMetrics(registry: MetricRegistry) {
+  const all = pipelineFamilies(registry)
   const pipeline = once((id: string): PipelineMetrics => new PipelineCounters(all, id))
   return { pipeline, events: all.events, acknowledgements: all.acknowledgements }
 }

@@ -1,20 +1,19 @@
-import { Registry } from "prom-client"
-import type { Steps } from "../clock/slices.ts"
-import type { MetricLines } from "./own-metrics.ts"
+import { slices } from "../clock/slices.ts"
+import type { Metric } from "./metric-registry.ts"
 
 /**
- * - `prometheus`: https://prometheus.io/docs/instrumenting/exposition_formats/, as prom-client writes it
+ * - `prometheus`: https://prometheus.io/docs/instrumenting/exposition_formats/
  * - `openmetrics`: https://prometheus.io/docs/specs/om/open_metrics_spec/
  */
-export type TextFormat = "prometheus" | "openmetrics"
+type TextFormat = "prometheus" | "openmetrics"
 
-export const CONTENT_TYPES: { readonly [format in TextFormat]: string } = {
-  prometheus: Registry.PROMETHEUS_CONTENT_TYPE,
+const CONTENT_TYPES: { readonly [format in TextFormat]: string } = {
+  prometheus: "text/plain; version=0.0.4; charset=utf-8",
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 }
 
 /** The format that an Accept header prefers: OpenMetrics 1.0.0 where it is asked for by name. */
-export function formatFor(accept: string | null | undefined): TextFormat {
+function formatFor(accept: string | null | undefined): TextFormat {
   let openMetrics = 0
   let text = 0
   for (const range of (accept ?? "").toLowerCase().split(",")) {
@@ -29,35 +28,48 @@ export function formatFor(accept: string | null | undefined): TextFormat {
   return openMetrics > 0 && openMetrics >= text ? "openmetrics" : "prometheus"
 }
 
-const STEP_LINES = 64
-
-export function* writeMetrics(metrics: readonly MetricLines[], format: TextFormat): Steps<string> {
-  const isOpen = format === "openmetrics"
-  const texts: string[] = []
-  for (const metric of metrics) {
-    const { series, values } = metric
-    const lines = isOpen ? openMetricsHead(metric) : prometheusHead(metric)
-    const hasBounds = isOpen && metric.type === "histogram"
-    for (let at = 0; at < series.length; at++) {
-      const one = series[at]!
-      lines.push(`${hasBounds ? withCanonicalBound(one) : one} ${showValue(values[at]!, isOpen)}`)
-      if (at % STEP_LINES === 0) yield
-    }
-    texts.push(lines.join("\n"))
-    yield
-  }
-  return isOpen ? `${texts.join("\n")}\n# EOF\n` : `${texts.join("\n\n")}\n`
+export interface Exposition {
+  readonly contentType: string
+  /** Written as it is read: thousands of pipelines give megabytes. */
+  readonly body: ReadableStream<Uint8Array<ArrayBuffer>>
 }
 
-const prometheusHead = ({ name, help, type }: MetricLines): string[] => [
-  `# HELP ${name} ${escapeText(help)}`,
-  `# TYPE ${name} ${type}`,
-]
+/** The metrics as text, in the format that an Accept header asks for. */
+export function expose(metrics: Iterable<Metric>, accept?: string | null): Exposition {
+  const format = formatFor(accept)
+  const chunks = writeMetrics(metrics, format === "openmetrics")
+  return { contentType: CONTENT_TYPES[format], body: new Response(chunks).body! }
+}
+
+/** UTF-16 code units of a piece: a few milliseconds' work. */
+const CHUNK = 64 * 1024
+
+async function* writeMetrics(metrics: Iterable<Metric>, isOpen: boolean): AsyncGenerator<string> {
+  const slice = slices()
+  let text = ""
+  let separator = ""
+  for (const metric of metrics) {
+    text += isOpen ? openMetricsHead(metric) : separator + prometheusHead(metric)
+    separator = "\n"
+    const hasBounds = isOpen && metric.type === "histogram"
+    for (const [series, value] of metric.lines()) {
+      text += `${hasBounds ? withCanonicalBound(series) : series} ${showValue(value)}\n`
+      if (text.length < CHUNK) continue
+      yield text
+      text = ""
+      await slice()
+    }
+  }
+  yield isOpen ? `${text}# EOF\n` : text
+}
+
+const prometheusHead = ({ name, help, type }: Metric): string =>
+  `# HELP ${name} ${escapeText(help)}\n# TYPE ${name} ${type}\n`
 
 /** A counter's family has its name without `_total`. */
-function openMetricsHead({ name, help, type }: MetricLines): string[] {
+function openMetricsHead({ name, help, type }: Metric): string {
   const family = type === "counter" ? name.replace(/_total$/, "") : name
-  return [`# TYPE ${family} ${type}`, `# HELP ${family} ${escapeText(help).replace(/"/g, '\\"')}`]
+  return `# TYPE ${family} ${type}\n# HELP ${family} ${escapeText(help).replace(/"/g, '\\"')}\n`
 }
 
 /** Bounds, the first label, are written as floats: `le="1.0"`. */
@@ -65,9 +77,8 @@ const withCanonicalBound = (series: string): string => series.replace(/^(\w+_buc
 
 const escapeText = (text: string): string => text.replace(/\\/g, "\\\\").replace(/\n/g, "\\n")
 
-function showValue(value: number, isOpen: boolean): string {
+function showValue(value: number): string {
   if (Number.isFinite(value)) return String(value)
-  // prom-client's spelling, which Prometheus reads, too
-  if (Number.isNaN(value)) return isOpen ? "NaN" : "Nan"
+  if (Number.isNaN(value)) return "NaN"
   return value > 0 ? "+Inf" : "-Inf"
 }

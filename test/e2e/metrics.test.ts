@@ -118,3 +118,14 @@ test("bytes, latencies and the log's state are those of what was sent", async ()
   while (!(valueOf(samples, "hookline_event_loop_lag_seconds_count", {})! > 0))
     samples = await scrape(running)
 })
+
+test("a scrape that accepts gzip gets it compressed", async () => {
+  await using running = await start("compressed")
+  const scraped = await fetch(`${running.adminUrl}/metrics`, {
+    headers: { "Accept-Encoding": "gzip" },
+    decompress: false,
+  })
+  expect(scraped.headers.get("content-encoding")).toBe("gzip")
+  const text = new TextDecoder().decode(Bun.gunzipSync(await scraped.arrayBuffer()))
+  expect(samplesIn(text).length).toBeGreaterThan(100)
+})

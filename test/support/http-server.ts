@@ -7,6 +7,7 @@ import type { Route } from "../../src/http/route.ts"
 import { Servers, type ServerOptions } from "../../src/http/server.ts"
 import { Metrics } from "../../src/telemetry/metrics.ts"
 import { RequestLog } from "../../src/telemetry/request-log.ts"
+import { scraped } from "./scraped.ts"
 
 export interface Serving {
   /** URL of the first route: `http://127.0.0.1:41234`. */
@@ -82,7 +83,7 @@ export function serve(
     events,
     log,
     counts: async () => {
-      const { text } = await metrics.expose()
+      const text = await scraped(metrics)
       return text.split("\n").filter((line) => /^hookline_(http_requests|events)_total.* [^0]/.test(line))
     },
     [Symbol.asyncDispose]: () => servers.drain(0),

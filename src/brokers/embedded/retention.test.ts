@@ -9,6 +9,7 @@ import { Metrics } from "../../telemetry/metrics.ts"
 import type { Broker, TopicInfo } from "../broker.ts"
 import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded, type EmbeddedOptions } from "./broker.ts"
+import { scraped } from "../../../test/support/scraped.ts"
 
 const SECOND_MS = 1000
 const HOUR_MS = 3600 * SECOND_MS
@@ -263,7 +264,7 @@ test("what is deleted is logged in sums, and counted by reason", async () => {
   await until(() => lineOf("retention deleted") !== undefined)
   await publish(broker, 2001)
   const inSum = 'hookline_retention_deleted_bytes_total{connection="log",reason="size"} 5010'
-  await until(async () => (await metrics.expose()).text.includes(inSum))
+  await until(async () => (await scraped(metrics)).includes(inSum))
   await broker.close()
   const deletions = lines.filter(({ msg }) => msg.includes("deleted"))
   expect(deletions.map(({ reason, records, bytes }) => ({ reason, records, bytes }))).toEqual([
@@ -271,6 +272,6 @@ test("what is deleted is logged in sums, and counted by reason", async () => {
     { reason: "age", records: 2000, bytes: 20_000 },
     { reason: "size", records: 1, bytes: 10 },
   ])
-  const { text } = await metrics.expose()
+  const text = await scraped(metrics)
   expect(text).toContain('hookline_retention_deleted_records_total{connection="log",reason="age"} 2000')
 })

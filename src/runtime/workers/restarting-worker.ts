@@ -4,7 +4,7 @@ import { steadyMs, within } from "../../clock/clock.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Logger, LogLevel } from "../../telemetry/log.ts"
-import type { MetricLines } from "../../telemetry/own-metrics.ts"
+import type { Metric } from "../../telemetry/metric-registry.ts"
 import type { WorkerMetrics } from "../../telemetry/worker-metrics.ts"
 import type { State } from "../readiness.ts"
 import type { Listening } from "../running-application.ts"
@@ -33,7 +33,7 @@ export interface WorkerOwner {
   readonly logLevel: () => LogLevel | undefined
   readonly stallTimeoutMs: () => number
   /** A process that was up has ended; `counted` are its last known metrics. */
-  readonly ended: (worker: number, counted: readonly MetricLines[]) => void
+  readonly ended: (worker: number, counted: readonly Metric[]) => void
   readonly metrics: Pick<WorkerMetrics, "stalled">
 }
 
@@ -55,7 +55,7 @@ const START_MS = 60_000
 export class RestartingWorker {
   readonly number: number
   /** The metrics of its process's last answer. */
-  counted: readonly MetricLines[] = []
+  counted: readonly Metric[] = []
   readonly #owner: WorkerOwner
   readonly #backOff = new RestartDelay()
   #state: WorkerState = "waiting"

@@ -5,10 +5,10 @@ import { type Steps, atOnce, inSlices } from "../../clock/slices.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import { checkFree } from "../../http/listener.ts"
-import { exposing } from "../../telemetry/exposition.ts"
 import { openLog, type Logger, type LogLevel, type OpenLog } from "../../telemetry/log.ts"
 import { Metrics } from "../../telemetry/metrics.ts"
-import type { MetricLines } from "../../telemetry/own-metrics.ts"
+import type { Metric } from "../../telemetry/metric-registry.ts"
+import { expose, type Exposition } from "../../telemetry/text-formats.ts"
 import { acquireAdmin, loadAdmin } from "../admin-listener.ts"
 import { adminService, type Running } from "../admin-service.ts"
 import { changesOf, type Changes } from "../configuration-diff.ts"
@@ -39,7 +39,7 @@ export class Supervisor implements ReloadableApplication, Running {
   readonly #resources: Resources
   readonly #workers: readonly RestartingWorker[]
   /** Counters of ended workers. */
-  #past: readonly MetricLines[] = []
+  #past: readonly Metric[] = []
   /** For workers started now. */
   #configuration: ConfigurationFile
   /** Set since the last reload; undefined: the configuration's. */
@@ -66,7 +66,7 @@ export class Supervisor implements ReloadableApplication, Running {
       configuration: () => this.#configuration,
       logLevel: () => this.#level,
       stallTimeoutMs: () => this.plan.service.stall_timeout,
-      ended: (worker: number, counted: readonly MetricLines[]) => {
+      ended: (worker: number, counted: readonly Metric[]) => {
         this.#past = addCounters(this.#past, counted)
         this.metrics.workers.ended(worker)
       },
@@ -215,12 +215,13 @@ export class Supervisor implements ReloadableApplication, Running {
     return this.#workers.flatMap((worker) => worker.receiver ?? [])
   }
 
-  readonly expose = exposing(async () => {
+  async expose(accept: string | null): Promise<Exposition> {
     await Promise.all(this.#workers.map((worker) => worker.count()))
     this.metrics.workers.update(this.#workers)
-    const own = await this.metrics.lines()
-    return sumMetrics([own, this.#past, ...this.#workers.map(({ counted }) => counted)])
-  })
+    const own = await this.metrics.read()
+    const sum = await sumMetrics([own, this.#past, ...this.#workers.map(({ counted }) => counted)])
+    return expose(sum, accept)
+  }
 }
 
 const portsOf = ({ pipelines }: Plan): Set<number> =>

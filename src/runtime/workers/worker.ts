@@ -102,7 +102,7 @@ export class Worker {
   heartbeat(): void {}
 
   async metrics(): Promise<PackedMetrics> {
-    return packMetrics(await this.#runtime!.metrics.lines())
+    return inSlices(packMetrics(await this.#runtime!.metrics.read()))
   }
 
   activity(): Promise<Activity> {

@@ -5,6 +5,7 @@ import { pino } from "pino"
 import { steadyMs } from "../../clock/clock.ts"
 import { Metrics } from "../metrics.ts"
 import { SpanQueue } from "./span-queue.ts"
+import { scraped } from "../../../test/support/scraped.ts"
 
 /** A queue that sends to a server with these answers, one after another, then 200; and what it has logged. */
 function queueTo(...answers: (() => Response)[]) {
@@ -31,7 +32,7 @@ function queueTo(...answers: (() => Response)[]) {
   const tracer = new TracerProvider({ spanProcessors: [queue] }).getTracer("test")
   const span = (): void => tracer.startSpan("a", {}, ROOT_CONTEXT).end()
   const counted = async (labels: string): Promise<number> => {
-    const { text } = await metrics.expose()
+    const text = await scraped(metrics)
     const [, count] = text
       .split("\n")
       .find((line) => line.startsWith(`hookline_trace_spans_total{${labels}}`))!

@@ -1,4 +1,4 @@
-import { Counter, type Registry } from "prom-client"
+import type { MetricRegistry } from "../metric-registry.ts"
 
 /** Counters of traces, in spans where nothing else is named. */
 export interface TraceMetrics {
@@ -14,24 +14,23 @@ const DROP_REASONS = ["queue_full", "refused", "closed"] as const
 /** `refused` by the collector; `closed`: a stop or a reload ended before they were sent. */
 export type DropReason = (typeof DROP_REASONS)[number]
 
-export function traceMetrics(registry: Registry): TraceMetrics {
-  const spans = new Counter({
-    name: "hookline_trace_spans_total",
-    help: "Spans by outcome: exported, or dropped, with the reason (queue_full, refused by the collector, closed before they were sent).",
-    labelNames: ["outcome", "reason"],
-    registers: [registry],
-  })
-  const overLimit = new Counter({
-    name: "hookline_traces_over_limit_total",
-    help: "Requests that were sampled, but not traced because of max_traces_per_second.",
-    registers: [registry],
-  })
-  const exported = spans.labels("exported", "")
-  exported.inc(0)
-  for (const reason of DROP_REASONS) spans.labels("dropped", reason).inc(0)
+export function traceMetrics(registry: MetricRegistry): TraceMetrics {
+  const spans = registry.tallies(
+    "hookline_trace_spans_total",
+    "Spans by outcome: exported, or dropped, with the reason (queue_full, refused by the collector, closed before they were sent).",
+    ["outcome", "reason"],
+  )
+  const overLimit = registry
+    .tallies(
+      "hookline_traces_over_limit_total",
+      "Requests that were sampled, but not traced because of max_traces_per_second.",
+    )
+    .at()
+  const exported = spans.at("exported", "")
+  for (const reason of DROP_REASONS) spans.at("dropped", reason)
   return {
-    exported: (count) => exported.inc(count),
-    dropped: (reason, count) => spans.labels("dropped", reason).inc(count),
-    overLimit: () => overLimit.inc(),
+    exported: (count) => exported.add(count),
+    dropped: (reason, count) => spans.at("dropped", reason).add(count),
+    overLimit: () => overLimit.add(),
   }
 }

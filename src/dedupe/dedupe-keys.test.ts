@@ -14,23 +14,6 @@ const open = (options: { most?: number } = {}) => {
 /** Begins without waiting: a promise says that the key has company. */
 const begin = (keys: DedupeKeys, key: string, deadlineMs = soon()) => keys.begin(key, deadlineMs)
 
-test("an event of a key that was published is a duplicate until the key's time has passed", () => {
-  const { keys, clock } = open()
-  expect(begin(keys, "a")).toBe("first")
-  expect(keys.end("a", clock.ms + 1000, soon())).toBe(true)
-  clock.ms += 1000
-  expect([begin(keys, "a"), begin(keys, "b")]).toEqual(["duplicate", "first"])
-  clock.ms += 1
-  expect(begin(keys, "a")).toBe("first")
-})
-
-test("an event that was not published leaves no key", () => {
-  const { keys } = open()
-  expect(begin(keys, "a")).toBe("first")
-  keys.end("a", undefined, soon())
-  expect(begin(keys, "a")).toBe("first")
-})
-
 test("those who come meanwhile wait, and are duplicates when the first one was published", async () => {
   const { keys, clock } = open()
   begin(keys, "a")
@@ -77,18 +60,4 @@ test("a turn that comes at the deadline is passed on", async () => {
   while (steadyMs() < deadlineMs);
   keys.end("a", undefined, soon())
   expect(await Promise.all([late, stays])).toEqual(["late", "first"])
-})
-
-test("keys have nothing to do with each other", () => {
-  const { keys } = open()
-  expect(["a", "b", "c"].map((key) => begin(keys, key))).toEqual(["first", "first", "first"])
-})
-
-test("beyond its bound the memory forgets the oldest, which a duplicate then passes", () => {
-  const { keys, clock } = open({ most: 2 })
-  for (const key of ["a", "b", "c"]) {
-    begin(keys, key)
-    keys.end(key, clock.ms + 1000, soon())
-  }
-  expect([begin(keys, "a"), begin(keys, "b"), begin(keys, "c")]).toEqual(["first", "duplicate", "duplicate"])
 })

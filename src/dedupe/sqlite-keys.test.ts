@@ -144,38 +144,3 @@ test("keys that a log has gather up to a bound while another process holds the f
   expect(count()).toBe(most)
   expect(await store.claim("new", soon())).toBe("first")
 }, 20_000)
-
-test("a store that fails claims nothing, and keeps what it could not write for when it is back", async () => {
-  const directory = join(folder, "store")
-  const store = open(directory)
-  await add(store, "before")
-  const db = new Database(join(directory, "marks.sqlite"))
-  db.run("ALTER TABLE marks RENAME TO gone")
-
-  expect(await add(store, "meanwhile")).toBe(false)
-  expect(store.ready()).toContain("marks.sqlite")
-  expect(() => store.claim("new", soon())).toThrow(expect.objectContaining({ code: "unavailable" }))
-  expect(await add(store, "while it is down")).toBe(false)
-
-  db.run("DROP TABLE IF EXISTS marks")
-  db.run("ALTER TABLE gone RENAME TO marks")
-  db.close()
-  while (store.ready() !== true) await Bun.sleep(10)
-  await store.close()
-  const again = open(directory)
-  expect(
-    await Promise.all(
-      ["before", "meanwhile", "while it is down", "new"].map((key) => again.claim(key, soon())),
-    ),
-  ).toEqual(["duplicate", "duplicate", "duplicate", "first"])
-})
-
-test("a folder that can't be made is named", () => {
-  writeFileSync(join(folder, "file"), "")
-  expect(() => open(join(folder, "file", "store"))).toThrow(
-    expect.objectContaining({
-      code: "log_io",
-      message: expect.stringContaining(join(folder, "file", "store")),
-    }),
-  )
-})

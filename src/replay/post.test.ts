@@ -143,32 +143,6 @@ test("a record that was refused and is accepted later is delivered", async () =>
   expect(await deliver(url, record, { signal, refusals: 2 })).toMatchObject({ outcome: "delivered" })
 })
 
-test("a target that can't be reached is tried until it is, and no longer than the signal allows", async () => {
-  const { url } = target(answer(200))
-  const { port } = url
-  await server!.stop(true)
-  const stop = new AbortController()
-  let reason = ""
-  const ended = deliver(url, record, {
-    signal: stop.signal,
-    attempted: (attempt) => {
-      if (attempt.outcome !== "unavailable") return
-      reason = attempt.reason
-      stop.abort()
-    },
-  })
-  expect(await ended).toBeUndefined()
-  expect(reason).toBe("connection refused")
-  const delivering = deliver(url, record, {
-    signal,
-    attempted: (attempt) => {
-      if (attempt.outcome === "unavailable")
-        server = Bun.serve({ hostname: "127.0.0.1", port: Number(port), fetch: () => new Response() })
-    },
-  })
-  expect(await delivering).toMatchObject({ outcome: "delivered" })
-})
-
 test("a response that does not come in time is tried again, and an endless body is not read to its end", async () => {
   let calls = 0
   const endless = (): Response =>

@@ -67,37 +67,6 @@ test("a key is durable with its record, and known to the store at once, which wr
   other.close()
 })
 
-test("what a killed process left in the log alone is known when the store is opened", async () => {
-  const broker = openLog()
-  const keys = Array.from({ length: 10_001 }, (_, n) => `left ${n}`)
-  await Promise.all(keys.map((key) => publish(broker, unheard(key))))
-  const store = openKeys(broker)
-  const claims = await Promise.all(keys.map((key) => store.claim(key, soon())))
-  expect(new Set(claims)).toEqual(new Set(["duplicate"]))
-  expect(await store.claim("other", soon())).toBe("first")
-})
-
-test("keys leave the log when they are in the store's file, what a killed process left among them", async () => {
-  const before = openLog()
-  await publish(before, unheard("left"))
-  await before.close()
-  const broker = openLog()
-  const store = openKeys(broker)
-  expect(await store.claim("left", soon())).toBe("duplicate")
-  await publish(broker, store.withRecord!("a", untilMs))
-  while (inJournal().length > 0) {
-    await Bun.sleep(20)
-    await publish(broker)
-  }
-  await store.close()
-  await broker.close()
-  const again = openKeys()
-  expect([await again.claim("a", soon()), await again.claim("left", soon())]).toEqual([
-    "duplicate",
-    "duplicate",
-  ])
-})
-
 /** What a claim comes to, or the code that it fails with. */
 async function claim(store: KeyStore, key: string): Promise<unknown> {
   try {
@@ -106,27 +75,6 @@ async function claim(store: KeyStore, key: string): Promise<unknown> {
     return (error as HooklineError).code
   }
 }
-
-test("what a crash left in a log counts only when the log was made durable: claims are refused until then", async () => {
-  const before = openLog()
-  await publish(before)
-  const reader = new Database(join(folder, "log.sqlite"), { readonly: true })
-  reader.run("BEGIN")
-  reader.query("SELECT count(*) FROM topics").get()
-  await publish(before, unheard("left"))
-  await before.close()
-
-  const broker = openLog()
-  expect(broker.ready()).toContain("is being read")
-  const store = openKeys(broker)
-  expect(await claim(store, "left")).toBe("unavailable")
-  expect(await claim(store, "other")).toBe("unavailable")
-  reader.run("COMMIT")
-  reader.close()
-  let claimed: unknown
-  while ((claimed = await claim(store, "left")) === "unavailable") await Bun.sleep(20)
-  expect([claimed, await claim(store, "other")]).toEqual(["duplicate", "first"])
-})
 
 test("a store whose log is closed before it was ever open waits for nothing more", async () => {
   const before = openLog()
@@ -188,43 +136,6 @@ async function publishOnce(broker: EmbeddedBroker, keys: DedupeKeys, key: string
   await keys.end(key, isPublished ? untilMs : undefined, deadlineMs, dedupeKey)
   return isPublished
 }
-
-test("the retry of an event that was not acknowledged in time waits until the log knows whether it has it", async () => {
-  const broker = openLog()
-  const keys = new DedupeKeys(openKeys(broker))
-  await publish(broker)
-  expect(await keys.begin("a", soon())).toBe("first")
-  const first = publishOnce(broker, keys, "a", steadyMs() + 30)
-  // in the same batch, which takes long
-  const large = broker.publish({ topic: "t", value: Buffer.alloc(100 * 1024 * 1024) }, steadyMs() + 30_000)
-  expect(await first).toBe(false)
-  expect(await keys.begin("a", soon() + 30_000)).toBe("duplicate")
-  await large
-}, 40_000)
-
-test.each([
-  [true, "duplicate"],
-  [false, "first"],
-] as const)(
-  "what a failure left of a batch in the log, its keys: %p, is known to the store",
-  async (isLeft, claim) => {
-    const broker = openLog()
-    const keys = new DedupeKeys(openKeys(broker))
-    await publish(broker)
-    const other = new Database(join(folder, "log.sqlite"))
-    other.run("ALTER TABLE dedupe_keys RENAME TO gone")
-    expect(await keys.begin("a", soon())).toBe("first")
-    expect(await publishOnce(broker, keys, "a", soon())).toBe(false)
-    expect(await keys.begin("a", steadyMs() + 50)).toBe("late")
-    other.run("DROP TABLE IF EXISTS dedupe_keys")
-    other.run("ALTER TABLE gone RENAME TO dedupe_keys")
-    // as recovery finds it in a WAL whose fsync failed
-    if (isLeft) other.query("INSERT INTO dedupe_keys VALUES (?, 'a', ?)").run(Date.now() * 1000, untilMs)
-    other.close()
-    expect(await keys.begin("a", soon())).toBe(claim)
-    expect(broker.ready()).toBe(true)
-  },
-)
 
 test("an expired key that the log still has does not stand for its record of later, which a failure lost", async () => {
   const broker = openLog()

@@ -301,15 +301,6 @@ describe("refused with a message", () => {
     expect(ended.stderr).toContain(message)
     expect(ended.status).toBe(status)
   })
-
-  test("a port in use", async () => {
-    await using taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
-    const { ports } = await onFreePorts()
-    const args = ["dev", ...ports, "--port", `${taken.port}`]
-    const { status, stderr } = await hookline(args, { cwd: folder.make("port-in-use") })
-    expect(stderr).toContain(`can't listen on 127.0.0.1:${taken.port}`)
-    expect(status).toBe(69)
-  })
 })
 
 test.skipIf(Bun.which("bash") === null)(

@@ -67,35 +67,6 @@ test("with shutdown_delay workers take events, not ready, before they drain", as
   expect(await stopWithDelay(settings, "500ms", () => {})).toBe(0)
 }, 20_000)
 
-test("the admin listener serves health, readiness and metrics", async () => {
-  await using running = await startHookline(conf("admin"), { folder: folder.path })
-  const admin = running.adminUrl!
-  expect((await fetch(`${admin}/healthz`)).status).toBe(200)
-  const ready = await fetch(`${admin}/readyz`)
-  expect([ready.status, await ready.json()]).toEqual([
-    200,
-    { status: "ready", connections: { broker: "ready" } },
-  ])
-
-  await fetch(running.urls["webhooks"]!, { method: "POST", body: "{}" })
-  await fetch(running.urls["webhooks"]!, { method: "POST", body: "[]" })
-  const metrics = await (await fetch(`${admin}/metrics`)).text()
-  for (const line of [
-    `hookline_http_requests_total{pipeline="webhooks",status="200"} 1`,
-    `hookline_http_requests_total{pipeline="webhooks",status="400"} 1`,
-    `hookline_events_total{pipeline="webhooks",outcome="accepted",reason=""} 1`,
-    `hookline_events_total{pipeline="webhooks",outcome="rejected",reason="not_an_object"} 1`,
-    `hookline_acknowledgement_seconds_count{pipeline="webhooks"} 1`,
-    `hookline_publish_seconds_count{connection="broker"} 1`,
-    `hookline_batch_records_sum{connection="broker"} 1`,
-    `hookline_in_flight_requests 0`,
-    `hookline_in_flight_bytes 0`,
-    `hookline_connection_ready{connection="broker"} 1`,
-  ]) {
-    expect(metrics).toContain(`${line}\n`)
-  }
-})
-
 test("an admin token guards the metrics and the reasons, not the probes", async () => {
   const guarded = conf("token").replace(
     "listen = 127.0.0.1:0",
@@ -150,14 +121,6 @@ test("a refused event gives one log line with its reason and never its body", as
   expect(running.output()).not.toContain("4242")
 })
 
-test("a port in use is status 69 and says which", async () => {
-  using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
-  await Bun.write(`${folder.path}/busy.conf`, conf("busy").replace("port = 0", `port = ${other.port}`))
-  const { status, stderr } = await hookline(["run", "-c", `${folder.path}/busy.conf`])
-  expect(status).toBe(69)
-  expect(stderr).toContain(`127.0.0.1:${other.port}`)
-})
-
 test("a second process on the same embedded log is status 69, and says who writes to it and what to do", async () => {
   await using running = await startHookline(conf("locked"), { folder: folder.path })
   const { status, stderr } = await hookline(["run", "-c", `${folder.path}/pipelines.conf`])
@@ -183,19 +146,3 @@ test("a wrong command line is status 64", async () => {
     expect((await hookline(args)).status).toBe(64)
   }
 })
-
-test("every command has help, and the version is the package's", async () => {
-  const { stdout: overview } = await hookline(["--help"])
-  expect(overview).toStartWith("Usage: hookline ")
-  const commands = [...overview.matchAll(/^ {2}([a-z]+) .*$/gm)]
-    .map(([, name]) => name!)
-    .filter((name) => name !== "help")
-  expect(commands).toEqual(
-    expect.arrayContaining(["run", "check", "tail", "topics", "spool", "verify", "send"]),
-  )
-  const helped = await Promise.all(commands.map((name) => hookline([name, "--help"])))
-  for (const [at, { status, stdout }] of helped.entries())
-    expect([status, stdout]).toEqual([0, expect.stringContaining(`Usage: hookline ${commands[at]}`)])
-  const { version } = (await Bun.file(`${import.meta.dir}/../../package.json`).json()) as { version: string }
-  expect((await hookline(["--version"])).stdout.trim()).toBe(version)
-}, 30_000)

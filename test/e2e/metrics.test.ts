@@ -74,17 +74,6 @@ test("series begin at 0, and nothing that senders choose adds one or becomes a l
   expect(sum).toBe(statuses.length)
 }, 20_000)
 
-test("a Deduplicator's hits, and events without a key", async () => {
-  await using running = await start("duplicates")
-  const all = running.urls["all"]!
-  for (const id of ["1", "1", "1", "2", ""])
-    expect((await signed(all, '{"n":1}', { "X-GitHub-Delivery": id })).status).toBe(200)
-  const samples = await scrape(running)
-  expect(valueOf(samples, "hookline_events_total", { outcome: "dropped", reason: "duplicate" })).toBe(2)
-  expect(valueOf(samples, "hookline_events_total", { pipeline: "all", outcome: "accepted" })).toBe(3)
-  expect(valueOf(samples, "hookline_undeduplicated_events_total", { reason: "no_key" })).toBe(1)
-})
-
 const valueOf = (samples: readonly Sample[], name: string, labels: object): number | undefined =>
   samples.find((it) => it.labels["__name__"] === name && Bun.deepMatch(labels, it.labels))?.value
 

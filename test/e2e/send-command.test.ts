@@ -3,7 +3,6 @@ import { join } from "node:path"
 import { eventMaker } from "../../src/commands/send.ts"
 import { sendEvents } from "../../src/commands/send-events.ts"
 import { findFamily, makeVerifier, PROVIDER_NAMES } from "../../src/verify/presets/providers.ts"
-import { SAMPLES } from "../../src/verify/samples/samples.ts"
 import type { Verifier } from "../../src/verify/verifier.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 import { sendersOfTests, signingSettings } from "../support/senders.ts"
@@ -60,27 +59,6 @@ describe.each(SIGNABLE)("%s", (provider) => {
     const [first, second] = receiver.received
     expect(first!.text).not.toBe(second!.text)
   })
-})
-
-test.each([
-  "github gitlab stripe slack shopify alertmanager grafana sentry linear pagerduty twilio discord zoom".split(
-    " ",
-  ),
-])("%s has a sample of its own", (provider) => {
-  expect(Object.keys(SAMPLES)).toContain(provider)
-})
-
-test("samples are of providers that there are, and are sent as what their Content-Type says", async () => {
-  for (const provider of Object.keys(SAMPLES)) {
-    expect(PROVIDER_NAMES).toContain(provider)
-    const next = eventMaker(new URL("http://127.0.0.1/"), signingSettings(provider, SENDERS[provider]!), {
-      provider,
-    })
-    const { headers, body } = await next(1)
-    const text = Buffer.from(body).toString()
-    if (headers.get("Content-Type") === "application/json") expect(typeof JSON.parse(text)).toBe("object")
-    else expect([...new URLSearchParams(text)].length).toBeGreaterThan(0)
-  }
 })
 
 test("the command posts signed events, says what came back, and shows no secret", async () => {

@@ -11,7 +11,7 @@ import {
   validator,
   webHookSource,
 } from "../../src/index.ts"
-import { hookline, reload, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
@@ -215,19 +215,6 @@ describe.skipIf(!hasRedis())("a Redis by TLS", () => {
     }
     expect(running.log.filter(({ reason }) => reason === "duplicate")).toHaveLength(1)
   }, 60_000)
-
-  test("store_ca is reported where it can't be right", async () => {
-    using folder = temporaryFolder()
-    await Bun.write(join(folder.path, "none.pem"), "no certificate")
-    await Bun.write(join(folder.path, "plain.conf"), conf("redis://localhost", "store_ca = none.pem"))
-    const plain = await hookline(["check", "-c", join(folder.path, "plain.conf")])
-    expect(plain).toMatchObject({ status: 78 })
-    expect(plain.stderr).toContain("store_ca: has no effect without a rediss:// store")
-    await Bun.write(join(folder.path, "none.conf"), conf("rediss://localhost", "store_ca = none.pem"))
-    const none = await hookline(["run", "-c", join(folder.path, "none.conf")])
-    expect(none).toMatchObject({ status: 78 })
-    expect(none.stderr).toContain("none.pem: no PEM certificate in it")
-  })
 })
 
 describe.skipIf(!hasRedis())("a Redis with a password", () => {

@@ -344,15 +344,6 @@ sample = 0`
     expect(Buffer.from(value).toString()).toBe(`00-${TRACE}-${publish!.spanId}-01`)
   })
 
-  test("SIGTERM sends what was recorded before the process ends", async () => {
-    await using receiver = await startOtlpReceiver()
-    const text = configuration(`[traces]\nendpoint = ${receiver.endpoint}`)
-    await using running = await startHookline(text, { folder: folder.path })
-    expect(await post(running)).toBe(200)
-    expect(await running.stop()).toBe(0)
-    expect(receiver.spans()).toHaveLength(3)
-  })
-
   test("a reload to another collector sends the spans of before to the former", async () => {
     await using first = await startOtlpReceiver()
     await using second = await startOtlpReceiver()

@@ -387,6 +387,11 @@ export const BROKEN: readonly BrokenConfiguration[] = [
     problem: /\[pipeline:a:Deduplicator\] store: .*text.txt is not a folder/,
     status: 74,
   },
+  {
+    name: "a listener for Kafka clients that others reach",
+    conf: `${LOG}kafka_listen = 0.0.0.0:9092\n${PIPELINE}`,
+    problem: /\[connection:log\] kafka_listen: is not a loopback address/,
+  },
   // what others use
   {
     name: "a port in use",

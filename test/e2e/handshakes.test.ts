@@ -49,6 +49,15 @@ const discord = (body: string) => {
 }
 const xero = (body: string) => ({ "x-xero-signature": mac(body, "base64") })
 
+const front = (body: string) => {
+  const time = String(Date.now())
+  return {
+    "X-Front-Challenge": "cmp-4f8a",
+    "X-Front-Request-Timestamp": time,
+    "X-Front-Signature": mac(`${time}:${body}`, "base64"),
+  }
+}
+
 interface Case {
   readonly name: string
   readonly provider: string
@@ -160,6 +169,55 @@ const CASES: readonly Case[] = [
     answer: { status: 200, body: "<b>abc123", headers: PLAIN },
   },
   {
+    name: "LinkedIn's challengeCode is signed",
+    provider: "linkedin",
+    method: "GET",
+    query: "?challengeCode=890e4665-4dfe-4ab1-b689-ed553bceeed0",
+    answer: {
+      status: 200,
+      body: `{"challengeCode":"890e4665-4dfe-4ab1-b689-ed553bceeed0","challengeResponse":"${mac("890e4665-4dfe-4ab1-b689-ed553bceeed0", "hex")}"}`,
+      headers: JSON_TYPE,
+    },
+  },
+  {
+    name: "LinkedIn's challengeCode that could be the body of an event is not signed",
+    provider: "linkedin",
+    method: "GET",
+    query: `?challengeCode=${encodeURIComponent('hmacsha256={"forged":1}')}`,
+    answer: { status: 405 },
+  },
+  {
+    name: "Front's challenge is echoed as JSON",
+    provider: "front",
+    headers: front,
+    body: '{"type":"sync","authorization":{"id":"cmp_abc"}}',
+    answer: { status: 200, body: '{"challenge":"cmp-4f8a"}', headers: JSON_TYPE },
+    isSigned: true,
+  },
+  {
+    name: "monday.com's challenge is echoed as JSON",
+    provider: "monday",
+    body: '{"challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"}',
+    answer: {
+      status: 200,
+      body: '{"challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P"}',
+      headers: JSON_TYPE,
+    },
+  },
+  {
+    name: "a challenge next to another member is no handshake of monday.com's",
+    provider: "monday",
+    body: '{"challenge":"3eZbrw1aBm2rZgRN","event":{}}',
+    answer: { status: 401 },
+  },
+  {
+    name: "Mailchimp's GET gets 200",
+    provider: "mailchimp",
+    method: "GET",
+    answer: { status: 200, body: "" },
+  },
+  { name: "Mailchimp's HEAD gets 200", provider: "mailchimp", method: "HEAD", answer: { status: 200 } },
+  {
     name: "Okta gets its verification as JSON",
     provider: "okta",
     method: "GET",
@@ -266,6 +324,7 @@ const SETTINGS: { readonly [provider: string]: object } = {
   meta: { secret: [SECRET], verify_token: ["meatyhamhock"] },
   discord: { public_key: [discordPublicKey] },
   "azure-eventgrid": { secret: [SECRET], query: "code" },
+  mailchimp: { secret: [SECRET], query: "key" },
 }
 const PROVIDERS = [...new Set(CASES.map(({ provider }) => provider)), "adyen", "github"]
 

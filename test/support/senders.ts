@@ -154,6 +154,7 @@ const bodyHash = (body: string, encoding: "hex" | "base64"): string =>
   createHash("sha256").update(body).digest(encoding)
 
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 })
+const otherRsa = generateKeyPairSync("rsa", { modulusLength: 2048 })
 const ec = generateKeyPairSync("ec", { namedCurve: "P-256" })
 const otherEc = generateKeyPairSync("ec", { namedCurve: "P-256" })
 const ed = generateKeyPairSync("ed25519")
@@ -171,6 +172,8 @@ export const PRIVATE_KEYS: { readonly [name: string]: string } = {
   sendgrid: privatePem(ec.privateKey),
   ecdsa: privatePem(ec.privateKey),
   discord: privatePem(ed.privateKey),
+  telnyx: privatePem(ed.privateKey),
+  wise: privatePem(rsa.privateKey),
   ed25519: privatePem(ed.privateKey),
 }
 
@@ -624,6 +627,8 @@ export const sendersWith = (jwksUrl: string): { readonly [name: string]: Sender 
   postmark: basicAuth,
   chargebee: basicAuth,
 
+  ...newer(),
+
   // ---- the generic kinds
   hmac: {
     settings: {
@@ -685,6 +690,189 @@ export const sendersWith = (jwksUrl: string): { readonly [name: string]: Sender 
   },
 })
 
+/** Time and signature in headers of their own. */
+const apart = (
+  signature: string,
+  timestamp: string,
+  toleranceS: number,
+  make: (body: string, time: string) => string,
+  spell: (ms: number) => string = seconds,
+): Sender => ({
+  ...SECRET,
+  toleranceS,
+  send: (body, ms) => ({ headers: { [timestamp]: spell(ms), [signature]: make(body, spell(ms)) } }),
+})
+
+/** Senders that were added later, by family. */
+const newer = (): { readonly [name: string]: Sender } => ({
+  polar: {
+    ...standard("webhook"),
+    settings: { secret: ["polar_whs_other", "polar_whs_ovyN6cPrTv56AApvzCaJno08SSmGJmgbWilb33N2JuK"] },
+    wrong: { secret: ["polar_whs_other"] },
+    send: (body, ms) => ({
+      headers: {
+        "webhook-id": "msg_1",
+        "webhook-timestamp": seconds(ms),
+        "webhook-signature": new Webhook("polar_whs_ovyN6cPrTv56AApvzCaJno08SSmGJmgbWilb33N2JuK", {
+          format: "raw",
+        }).sign("msg_1", new Date(ms), body),
+      },
+    }),
+  },
+  supabase: {
+    ...standard("webhook"),
+    settings: { secret: ["v1,whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", `v1,${WHSEC}`] },
+    wrong: { secret: ["v1,whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"] },
+  },
+
+  klaviyo: apart(
+    "Klaviyo-Signature",
+    "Klaviyo-Timestamp",
+    300,
+    (body, time) => hex256(body + time),
+    (ms) => new Date(ms).toUTCString(),
+  ),
+  "customer-io": apart("X-CIO-Signature", "X-CIO-Timestamp", 300, (body, time) =>
+    hex256(`v0:${time}:${body}`),
+  ),
+  persona: timed(
+    "Persona-Signature",
+    300,
+    (body, ms) =>
+      `t=${seconds(ms)},v1=${"0".repeat(64)} t=${seconds(ms)},v1=${hex256(`${seconds(ms)}.${body}`)}`,
+  ),
+  elevenlabs: timed(
+    "ElevenLabs-Signature",
+    1800,
+    (body, ms) => `t=${seconds(ms)},v0=${hex256(`${seconds(ms)}.${body}`)}`,
+  ),
+  revenuecat: timed(
+    "X-RevenueCat-Webhook-Signature",
+    300,
+    (body, ms) => `t=${seconds(ms)},v1=${hex256(`${seconds(ms)}.${body}`)}`,
+  ),
+  recurly: timed(
+    "recurly-signature",
+    300,
+    (body, ms) => `${ms},${"0".repeat(64)},${hex256(`${ms}.${body}`)}`,
+  ),
+  front: apart(
+    "X-Front-Signature",
+    "X-Front-Request-Timestamp",
+    300,
+    (body, time) => base64of256(`${time}:${body}`),
+    String,
+  ),
+  airwallex: apart("x-signature", "x-timestamp", 300, (body, time) => hex256(time + body), String),
+  revolut: apart(
+    "Revolut-Signature",
+    "Revolut-Request-Timestamp",
+    300,
+    (body, time) => `v1=${"0".repeat(64)},v1=${hex256(`v1.${time}.${body}`)}`,
+    String,
+  ),
+  buildkite: timed(
+    "X-Buildkite-Signature",
+    300,
+    (body, ms) => `timestamp=${seconds(ms)},signature=${hex256(`${seconds(ms)}.${body}`)}`,
+  ),
+  tiktok: timed(
+    "Tiktok-Signature",
+    300,
+    (body, ms) => `t=${seconds(ms)},s=${hex256(`${seconds(ms)}.${body}`)}`,
+  ),
+
+  "lemon-squeezy": ofBody("X-Signature", hex256),
+  quickbooks: ofBody("intuit-signature", base64of256),
+  "cal-com": ofBody("X-Cal-Signature-256", hex256),
+  clickup: ofBody("X-Signature", hex256),
+  airtable: {
+    settings: { secret: ["b3RoZXI=", "dGhlIGtleSBvZiBBaXJ0YWJsZQ=="] },
+    wrong: { secret: ["b3RoZXI="] },
+    send: (body) => ({
+      headers: {
+        "X-Airtable-Content-MAC": `hmac-sha256=${mac("sha256", "the key of Airtable", body, "hex")}`,
+      },
+    }),
+  },
+  paystack: ofBody("x-paystack-signature", (body) => mac("sha512", KEY, body, "hex")),
+  "help-scout": ofBody("X-HelpScout-Signature", (body) => mac("sha1", KEY, body, "base64")),
+  tally: ofBody("Tally-Signature", base64of256),
+  "checkout-com": ofBody("Cko-Signature", hex256),
+  pandadoc: { ...SECRET, send: (body, _ms, url) => ({ url: `${url}&signature=${hex256(body)}` }) },
+  heroku: ofBody("Heroku-Webhook-Hmac-SHA256", base64of256),
+  "terraform-cloud": ofBody("X-TFE-Notification-Signature", (body) => mac("sha512", KEY, body, "hex")),
+  linkedin: ofBody("X-LI-Signature", (body) => hex256(`hmacsha256=${body}`)),
+  "ms-teams": {
+    settings: { secret: ["b3RoZXI=", "dGhlIGtleSBvZiBUZWFtcw=="] },
+    wrong: { secret: ["b3RoZXI="] },
+    send: (body) => ({
+      headers: { Authorization: `HMAC ${mac("sha256", "the key of Teams", body, "base64")}` },
+    }),
+  },
+  gitea: ofBody("X-Gitea-Signature", hex256),
+  forgejo: ofBody("X-Forgejo-Signature", hex256),
+
+  telnyx: {
+    settings: { public_key: [rawBase64(otherEd.publicKey), rawBase64(ed.publicKey)] },
+    wrong: { public_key: [rawBase64(otherEd.publicKey)] },
+    toleranceS: 300,
+    send: (body, ms) => ({
+      headers: {
+        "telnyx-timestamp": seconds(ms),
+        "telnyx-signature-ed25519": signBytes(
+          null,
+          Buffer.from(`${seconds(ms)}|${body}`),
+          ed.privateKey,
+        ).toString("base64"),
+      },
+    }),
+  },
+  wise: {
+    settings: { public_key: [pem(otherRsa.publicKey), pem(rsa.publicKey)] },
+    wrong: { public_key: [pem(otherRsa.publicKey)] },
+    send: (body) => ({
+      headers: { "X-Signature-SHA256": createSign("RSA-SHA256").update(body).sign(rsa.privateKey, "base64") },
+    }),
+  },
+  livekit: {
+    ...SECRET,
+    send: (body, ms) => ({
+      headers: {
+        Authorization: hmacJwt({
+          iss: "APIkey",
+          exp: Math.floor(ms / 1000) + 300,
+          sha256: bodyHash(body, "base64"),
+        }),
+      },
+    }),
+  },
+  monday: {
+    ...SECRET,
+    signs: "nothing",
+    send: (_body, ms, url) => ({
+      headers: { Authorization: hmacJwt({ accountId: 1, aud: url, exp: Math.floor(ms / 1000) + 300 }) },
+    }),
+  },
+  mailchimp: {
+    settings: { secret: ["other", "s3cret"], query: "key" },
+    wrong: { secret: ["other"], query: "key" },
+    signs: "nothing",
+    send: (_body, _ms, url) => ({ url: `${url}&key=s3cret` }),
+  },
+  pipedrive: basicAuth,
+  auth0: token("Authorization"),
+  figma: {
+    settings: { secret: ["other", "s3cret-passcode"] },
+    wrong: { secret: ["other"] },
+    signs: "nothing",
+    send: (body) => ({ body: JSON.stringify({ ...JSON.parse(body), passcode: "s3cret-passcode" }) }),
+  },
+})
+
+function rawBase64(key: KeyObject): string {
+  return Buffer.from(key.export({ format: "jwk" }).x!, "base64url").toString("base64")
+}
 function rawHex(key: KeyObject): string {
   return Buffer.from(key.export({ format: "jwk" }).x!, "base64url").toString("hex")
 }

@@ -66,6 +66,8 @@ class VerifierStep {
   readonly #mostMs: number
   readonly #learning: ReturnType<typeof openSecretFile> | undefined
   readonly #fixed: Verifier
+  /** Whether requests are verified before their body is read. */
+  readonly #isByHeaders: boolean
   readonly #refusals: Refusals
   readonly #claimId: ReturnType<typeof rememberSignedIds> | undefined
 
@@ -102,7 +104,8 @@ class VerifierStep {
     // fetches have the event's time, in mode observe half of it, so that the event can still be published
     this.#mostMs = this.#observes ? deliveryTimeoutMs / 2 : deliveryTimeoutMs
     this.#refusals = new Refusals(values, context, fixed.signsUrl, this.handshake?.bodilessRefusal === true)
-    const isAdmitting = fixed.needs === "headers" || this.handshake?.byHeaders !== undefined
+    this.#isByHeaders = fixed.needs === "headers" && this.handshake?.unsigned === undefined
+    const isAdmitting = this.#isByHeaders || this.handshake?.byHeaders !== undefined
     this.admit = isAdmitting ? (request) => this.#admit(request) : undefined
     const ofIds = this.#claimId === undefined ? [] : [REPLAYED, ...ID_REFUSALS]
     this.outcomes = this.#observes ? [] : [...this.#refusals.all(), ...ofIds]
@@ -111,7 +114,7 @@ class VerifierStep {
   readonly process = (event: Event): ReturnType<Processor> => {
     const answer = this.handshake?.unsigned?.(event)
     if (answer !== undefined) return answer
-    if (this.#fixed.needs === "headers")
+    if (this.#isByHeaders)
       return event.request.failedVerification === true ? event : this.#pass(event, BY_HEADERS)
     const result = this.#verify(event.request, event.body)
     return result instanceof Promise
@@ -121,7 +124,7 @@ class VerifierStep {
 
   async #admit(request: RequestInfo): Promise<Admission> {
     const answer = this.handshake?.byHeaders?.(request)
-    if (answer !== undefined || request.method !== "POST" || this.#fixed.needs === "body") return answer
+    if (answer !== undefined || request.method !== "POST" || !this.#isByHeaders) return answer
     const result = await this.#verify(request, NO_BODY)
     return result.kind === "verified" ? undefined : this.#refusals.refuse(result, request)
   }

@@ -497,9 +497,10 @@ describe.each(Object.entries(SENDERS))("%s", (provider, sender) => {
     // tokens have one encoding, and of whom nobody else can sign as there is no example
     if (findFamily(provider)!.family !== "jwt" && findFamily(provider)!.signer !== undefined)
       test("a signature in another encoding is named", async () => {
-        expect(await namedOf(({ headers }) => ({ headers: reencodeHeaders(headers) }))).toEqual([
-          "signature_spelling",
-        ])
+        const isInQuery = (await requestOf(sender)).query.includes("signature")
+        expect(await namedOf(({ headers }) => ({ headers: reencodeHeaders(headers) }))).toEqual(
+          isInQuery ? [] : ["signature_spelling"],
+        )
       })
   }
 

@@ -10,8 +10,8 @@ interface Digest {
   readonly encoding: "hex" | "base64" | "base64url"
 }
 
-/** Bytes of SHA-1, SHA-256, and SHA-512 or Ed25519. DER signatures start with 0x30. */
-const SIZES = [20, 32, 64]
+/** Bytes of SHA-1, SHA-256, SHA-512 or Ed25519, and RSA with 2048 bits. DER signatures start with 0x30. */
+const SIZES = [20, 32, 64, 256]
 
 export function digestsIn(text: string): Digest[] {
   const digests: Digest[] = []

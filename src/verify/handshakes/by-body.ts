@@ -90,6 +90,29 @@ export function slack(): Handshake {
   }
 }
 
+/** Longer bodies are events. */
+const ECHOED_BYTES = 1024
+
+/** An unsigned body of one member alone, which is echoed as JSON. */
+export function echoOf(reason: string, name: string): Handshake {
+  return {
+    unsigned({ body }) {
+      if (body.length > ECHOED_BYTES) return undefined
+      const object = readJson(body)
+      const value = member(object, name)
+      return isSignable(value) && Object.keys(object as object).length === 1
+        ? json(reason, { [name]: value })
+        : undefined
+    },
+  }
+}
+
+/** Front sends a challenge in a header of a signed request. */
+export function front({ request }: Event): HandshakeAnswer {
+  const challenge = request.headers.get("X-Front-Challenge")
+  return isSignable(challenge) ? json("front_challenge", { challenge }) : undefined
+}
+
 /**
  * Zoom validates an endpoint when it is added and every 72 hours. The secret that verified the request signs the answer, also
  * during rotation.

@@ -45,6 +45,16 @@ export function xCrc({ secrets }: HandshakeContext): Handshake {
   })
 }
 
+/** @see https://learn.microsoft.com/en-us/linkedin/shared/api-guide/webhook-validation#validating-the-webhook-endpoint */
+export function linkedIn({ secrets }: HandshakeContext): Handshake {
+  return onGet((request) => {
+    const challengeCode = parameter(request, "challengeCode")
+    if (!isSignable(challengeCode)) return undefined
+    const challengeResponse = createHmac("sha256", secrets[0]!).update(challengeCode).digest("hex")
+    return json("linkedin_challenge", { challengeCode, challengeResponse })
+  })
+}
+
 /** @see https://www.dropbox.com/developers/reference/webhooks#documentation */
 export function dropbox(): Handshake {
   return onGet((request) => {

@@ -1,5 +1,17 @@
-import { discord, eventGrid, slack, twitch, xero, zoom, asana, notion, wooCommerce } from "./by-body.ts"
-import { cloudEvents, dropbox, meta, msGraph, okta, reachable, xCrc } from "./by-headers.ts"
+import {
+  discord,
+  echoOf,
+  eventGrid,
+  front,
+  slack,
+  twitch,
+  xero,
+  zoom,
+  asana,
+  notion,
+  wooCommerce,
+} from "./by-body.ts"
+import { cloudEvents, dropbox, linkedIn, meta, msGraph, okta, reachable, xCrc } from "./by-headers.ts"
 import type { Handshake, HandshakeContext } from "./handshake.ts"
 import { sns } from "./sns.ts"
 
@@ -13,10 +25,17 @@ const HANDSHAKES: { readonly [provider: string]: (context: HandshakeContext) => 
   discord: () => ({ verified: discord }),
   dropbox,
   // https://developers.intercom.com/docs/webhooks/setting-up-webhooks#configuring-your-endpoint-url
+  // https://dev.frontapp.com/docs/application-webhooks#application-webhook-validation
+  front: () => ({ verified: front }),
   intercom: () => reachable("intercom_head"),
+  linkedin: linkedIn,
+  // https://mailchimp.com/developer/marketing/guides/sync-audience-data-webhooks/#handling-the-webhook-response-in-your-application
+  mailchimp: () => reachable("mailchimp_validation", ["GET", "HEAD"]),
   // https://mandrill.zendesk.com/hc/en-us/articles/360038740014-Why-can-t-my-webhook-or-inbound-route-URL-be-verified
   mandrill: () => reachable("mandrill_head"),
   meta,
+  // https://developer.monday.com/api-reference/docs/webhooks#url-verification
+  monday: () => echoOf("monday_challenge", "challenge"),
   "ms-graph": msGraph,
   notion,
   okta,

@@ -56,6 +56,8 @@ test("a provider's own id header is used only where its signed body has no id", 
     "clerk",
     "resend",
     "gitlab-signing-token",
+    "polar",
+    "supabase",
     "sanity",
     "zendesk",
     "twitch",
@@ -67,9 +69,12 @@ test("a provider's own id header is used only where its signed body has no id", 
     "coinbase",
     "razorpay",
     "linear",
+    "gitea",
+    "forgejo",
     "twilio",
     "contentful",
     "gitlab",
+    "wise",
   ])
 })
 
@@ -88,6 +93,8 @@ test("the id's header is signed by Standard Webhooks and Twitch, and by none of 
     "clerk",
     "resend",
     "gitlab-signing-token",
+    "polar",
+    "supabase",
     "twitch",
   ])
 })

@@ -309,7 +309,7 @@ test.each<[string, string, { headers?: { [name: string]: string }; query?: strin
     "a token deeper in the body",
     "scheme = token\nmember = pass",
     { body: '{"a":{"pass":"key"}}' },
-    "malformed",
+    "missing_header",
   ],
 ])(
   "%s, where a section says %j, given %j, is %s",

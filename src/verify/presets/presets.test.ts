@@ -149,7 +149,7 @@ describe.each(Object.entries(SENDERS))("%s", (name, sender) => {
       const reencoded =
         name === "aws-sns"
           ? { ...request, body: Buffer.from(reencode(Buffer.from(request.body).toString())) }
-          : { ...request, headers: reencodeHeaders(request.headers) }
+          : { ...request, headers: reencodeHeaders(request.headers), query: reencode(request.query) }
       expect(await judge(reencoded)).toMatchObject({
         kind: "refused",
         detail: expect.stringMatching(/^the signature is not |^signature mismatch|\bkeys? /),

@@ -15,6 +15,10 @@ import { paypal } from "../schemes/paypal.ts"
 import { standardWebhooks } from "../schemes/standard-webhooks.ts"
 import { basic, tokenAt, tokenIn } from "../schemes/token.ts"
 import { HEADER_OR_QUERY, HOURS, likeStripe, MINUTES, NO_TOLERANCE, SECONDS, type Preset } from "./preset.ts"
+import { BODY_ONLY } from "./rows/hmac-body.ts"
+import { TIMED } from "./rows/hmac-timed.ts"
+import { STANDARD } from "./rows/standard-webhooks.ts"
+import { TOKENS_AND_KEYS } from "./rows/tokens-and-keys.ts"
 
 /**
  * The providers by name. Every row has a test in presets.test.ts that signs with other code.
@@ -71,6 +75,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     event: { id: "header:webhook-id", type: "json:/object_kind" },
     note: "For webhooks with a signing token (whsec_); for a secret token use gitlab.",
   },
+  ...STANDARD,
 
   // ---- Time and signatures in one header
   stripe: {
@@ -263,6 +268,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     event: { id: "json:/id", type: "json:/trigger", time: "json:/created_at" },
     note: "Set the primary and the secondary key as secrets; either may match.",
   },
+  ...TIMED,
 
   // ---- Body only
   github: {
@@ -490,6 +496,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     event: { id: "json:/id", type: "json:/type", time: "json:/createdAt" },
     note: "The secret is the webhook's, or for an integration its client secret.",
   },
+  ...BODY_ONLY,
 
   // ---- URL and body: set public_url behind a proxy
   square: {
@@ -774,4 +781,6 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     event: { id: "json:/id", type: "json:/event_type", time: "json:/occurred_at" },
     note: "Enable basic authentication in the webhook's settings.",
   },
+
+  ...TOKENS_AND_KEYS,
 }

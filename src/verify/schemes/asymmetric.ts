@@ -41,6 +41,17 @@ const ECDSA: Kind = {
   },
 }
 
+/** RFC 8017, 8.2: RSASSA-PKCS1-v1_5. Keys of 2048 bits or more. */
+const RSA: Kind = {
+  family: "rsa",
+  keyType: "rsa",
+  hash: "sha256",
+  spelling: {
+    hex: { test: /^(?:[0-9a-f]{2}){256,1024}$/i, words: "hexadecimal digits of 256 bytes or more" },
+    base64: { test: /^(?![0-9a-f]+$)[A-Za-z0-9+/]{342,1366}={0,2}$/, words: "base64 of 256 bytes or more" },
+  },
+}
+
 type Adapt = (settings: VerifierSettings) => AsymmetricForm
 
 /** Ed25519 signatures. */
@@ -49,6 +60,9 @@ export const ed25519Signature = (form: AsymmetricForm, adapt?: Adapt): Family =>
 
 /** ECDSA signatures with SHA-256; the curve is the key's. */
 export const ecdsaSignature = (form: AsymmetricForm, adapt?: Adapt): Family => asymmetric(ECDSA, form, adapt)
+
+/** RSA signatures with SHA-256. */
+export const rsaSignature = (form: AsymmetricForm): Family => asymmetric(RSA, form)
 
 function asymmetric(kind: Kind, form: AsymmetricForm, adapt: Adapt = () => form): Family {
   const { toleranceMs, optional } = form

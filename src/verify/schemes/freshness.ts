@@ -1,10 +1,12 @@
 import { Refused } from "../verifier.ts"
 
-/** Seconds or milliseconds since 1970, RFC 3339, or any of them. */
+/** Seconds or milliseconds since 1970, RFC 3339, or any of them and a date of HTTP. */
 export type TimeUnit = "s" | "ms" | "iso" | "any"
 
 /** RFC 3339, section 5.6, also with an offset without a colon, as some senders write it. */
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)$/
+/** RFC 9110, 5.6.7: IMF-fixdate */
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/
 const DIGITS = /^\d{1,15}$/
 /** As seconds the year 5138, as milliseconds 1973: the units can't be confused. */
 const SECONDS_END = 100_000_000_000
@@ -16,6 +18,7 @@ export function parseTime(text: string, unit: TimeUnit): number | undefined {
     const number = Number(text)
     return unit === "s" || (unit === "any" && number < SECONDS_END) ? number * 1000 : number
   }
+  if (unit === "any" && HTTP_DATE.test(text)) return Date.parse(text) || undefined
   if ((unit !== "iso" && unit !== "any") || !ISO.test(text)) return undefined
   const ms = Date.parse(text)
   return Number.isNaN(ms) || !isDate(text.slice(0, 10)) ? undefined : ms

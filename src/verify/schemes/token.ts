@@ -123,7 +123,9 @@ function secretVerifier(
 function readToken({ headers, query, body }: SignedRequest, location: TokenLocation): string | Refused {
   if ("query" in location) return readParameter(query, location.query)
   if ("member" in location)
-    return readMember(body, location.member) ?? new Refused("malformed", `no ${location.member} in the body`)
+    return (
+      readMember(body, location.member) ?? new Refused("missing_header", `no ${location.member} in the body`)
+    )
   const { header, prefix = "" } = location
   const value = headers.get(header)
   if (value === null || value === "") return new Refused("missing_header", `no ${header}`)

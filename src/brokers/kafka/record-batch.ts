@@ -1,5 +1,6 @@
-import { compressionsAlgorithms, crc32c, Writer } from "@platformatic/kafka"
+import { compressionsAlgorithms } from "@platformatic/kafka"
 import { NO_VALUE, type Record } from "../../pipeline/record.ts"
+import { crc32c } from "../../kafka-listener/protocol/crc32c.ts"
 import { varintBytes, writeBytes, writeVarint } from "../../kafka-listener/protocol/varints.ts"
 import type { BatchMemory } from "./batch-memory.ts"
 
@@ -80,7 +81,7 @@ export function encodeBatch(
   bytes.writeInt16BE(sequence.producerEpoch, 51)
   bytes.writeInt32BE(sequence.baseSequence, 53)
   bytes.writeInt32BE(records.length, 57)
-  bytes.writeUInt32BE(checksum(bytes.subarray(21)), 17)
+  bytes.writeUInt32BE(crc32c(bytes.subarray(21)), 17)
   return bytes
 }
 
@@ -93,13 +94,8 @@ export function withCompressed(
   const bytes = Buffer.concat([plain.subarray(0, BATCH_HEADER_BYTES), compressed])
   bytes.writeInt32BE(bytes.length - 12, 8)
   bytes.writeInt16BE(compressionsAlgorithms[algorithm].bitmask, 21)
-  bytes.writeUInt32BE(checksum(bytes.subarray(21)), 17)
+  bytes.writeUInt32BE(crc32c(bytes.subarray(21)), 17)
   return bytes
-}
-
-/** The CRC-32C. The library copies a plain buffer first, but not one of its own kind. */
-function checksum(bytes: Buffer): number {
-  return crc32c(Writer.create().append(bytes).dynamicBuffer)
 }
 
 function bodyBytes({ key, value, headers }: Record, timestampDelta: number, offsetDelta: number): number {

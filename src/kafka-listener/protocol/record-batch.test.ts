@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { readRecordsBatch, Reader, Writer, crc32c as crc32cOfLibrary } from "@platformatic/kafka"
-import { computed, crc32c } from "./crc32c.ts"
+import { crc32c, portable } from "./crc32c.ts"
 import { encodeRecordBatch } from "./record-batch.ts"
 
 const row = (
@@ -29,13 +29,14 @@ const packed = (parts: readonly string[]): Buffer =>
 
 test.each([
   ["native, where there is a module", crc32c],
-  ["computed", computed],
+  ["in WebAssembly", portable()],
 ])("the checksum is that of the client library: %s", (_, crc32c) => {
-  expect(crc32c(Buffer.from("123456789"), 0, 9)).toBe(0xe3069283)
+  expect(crc32c(Buffer.from("123456789"))).toBe(0xe3069283)
   const bytes = crypto.getRandomValues(new Uint8Array(1000))
   for (let length = 0; length < 40; length++) {
-    const part = Writer.create().append(Buffer.from(bytes.subarray(3, 3 + length))).dynamicBuffer
-    if (length > 0) expect(crc32c(bytes, 3, 3 + length)).toBe(crc32cOfLibrary(part))
+    const part = bytes.subarray(3, 3 + length)
+    const given = Writer.create().append(Buffer.from(part)).dynamicBuffer
+    if (length > 0) expect(crc32c(part)).toBe(crc32cOfLibrary(given))
   }
 })
 
@@ -60,7 +61,7 @@ test("a batch is read by the client library as the rows were", () => {
     magic: 2,
     producerId: -1n,
   })
-  expect(batch.crc >>> 0).toBe(crc32c(bytes, 21, bytes.length))
+  expect(batch.crc >>> 0).toBe(crc32c(bytes.subarray(21)))
   const records = batch.records.map((it) => ({
     offset: Number(batch.firstOffset) + it.offsetDelta,
     timestamp: Number(batch.firstTimestamp + it.timestampDelta),

@@ -65,7 +65,7 @@ export function encodeRecordBatch(rows: Iterable<LogRecord>, maxBytes: number): 
   bytes.writeInt16BE(-1, 51)
   bytes.writeInt32BE(-1, 53)
   bytes.writeInt32BE(count, 57)
-  bytes.writeUInt32BE(crc32c(bytes, 21, at), 17)
+  bytes.writeUInt32BE(crc32c(bytes.subarray(21, at)), 17)
   return { bytes: Buffer.from(bytes.subarray(0, at)), firstOffset, endOffset: lastOffset + 1 }
 }
 

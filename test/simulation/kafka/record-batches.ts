@@ -19,7 +19,7 @@ export interface BatchRecord {
 export function readBatch(bytes: Buffer): RecordBatch | undefined {
   if (bytes.length < HEADER_BYTES || bytes.readInt32BE(8) !== bytes.length - 12 || bytes[16] !== 2)
     return undefined
-  if (crc32c(bytes, 21, bytes.length) !== bytes.readUInt32BE(17)) return undefined
+  if (crc32c(bytes.subarray(21)) !== bytes.readUInt32BE(17)) return undefined
   const packed = bytes.subarray(HEADER_BYTES)
   const body = (bytes.readInt16BE(21) & 7) === GZIP ? gunzipSync(packed) : packed
   let at = 0

@@ -1,5 +1,4 @@
-import type { TSchema, Static } from "typebox"
-import { Value } from "typebox/value"
+import { misfit, type Shape, type Static } from "../admin/api/shape.ts"
 import { CaptureDetail, CaptureExplanation, Overview } from "../admin/api/shapes.ts"
 import { atOnce } from "../clock/slices.ts"
 import { readConfigurationFile } from "../config/file/configuration-file.ts"
@@ -93,7 +92,7 @@ class AdminClient {
   }
 
   /** What the API answers; undefined: it has no such thing. @throws HooklineError `unavailable` */
-  async get<T extends TSchema>(path: string, shape: T): Promise<Static<T> | undefined> {
+  async get<T extends Shape>(path: string, shape: T): Promise<Static<T> | undefined> {
     const headers = this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
     const response = await proxiedFetch(this.#url + path, {
       headers,
@@ -116,7 +115,7 @@ class AdminClient {
     const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true
     if (response.status === 404 && isProblem) return undefined
     const value = response.ok ? parse(text) : undefined
-    if (value !== undefined && Value.Check(shape, value)) return value as Static<T>
+    if (value !== undefined && misfit(value, shape) === undefined) return value as Static<T>
     throw unavailable(
       `what listens on ${this.#address} answered ${path} with ${response.status}, not as this version of Hookline does: is it another program, or another version?`,
     )

@@ -7,7 +7,7 @@ import type { Plan } from "./plan/plan.ts"
 import type { Transaction } from "./resources.ts"
 
 /**
- * Loads the code of the admin listener, which takes a quarter of a second, for a plan that has one; undefined: it has none.
+ * Loads the code of the admin listener for a plan that has one; undefined: it has none.
  * Loaded later, at a request, it would be missing when descriptors have run out, which is when it is needed.
  */
 export async function loadAdmin({ admin }: Plan): Promise<typeof openAdmin | undefined> {

@@ -1,5 +1,4 @@
-import { Type, type Static } from "typebox"
-import { Header, nullable, oneOf } from "./shape.ts"
+import { Header, nullable, oneOf, type Static, Type } from "./shape.ts"
 
 export const CaptureSummary = Type.Object({
   id: Type.String(),

@@ -1,4 +1,4 @@
-import { Type } from "typebox"
+import { Type } from "./shape.ts"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import { notJudged } from "../../verify/explain/report.ts"
 import type { Captured, CapturedRequest, CaptureQuery } from "../captured.ts"

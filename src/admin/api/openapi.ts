@@ -1,4 +1,4 @@
-import { Type, type TObject, type TSchema } from "typebox"
+import { type ObjectShape, type Shape, Type } from "./shape.ts"
 import manifest from "../../../package.json" with { type: "json" }
 import { COOKIE } from "../access.ts"
 import { route, type ApiRoute } from "./route.ts"
@@ -107,7 +107,7 @@ function operation(route: ApiRoute): object {
   }
 }
 
-function answers(response: TSchema | undefined, events: ApiRoute["events"]): object {
+function answers(response: Shape | undefined, events: ApiRoute["events"]): object {
   if (events !== undefined) {
     const texts = Object.entries(events).map(([name, schema]) => ({ title: name, allOf: [schema] }))
     return {
@@ -122,9 +122,9 @@ function answers(response: TSchema | undefined, events: ApiRoute["events"]): obj
     : { 200: { description: "The answer.", content: json(response) } }
 }
 
-const json = (schema: TSchema): object => ({ "application/json": { schema } })
+const json = (schema: Shape): object => ({ "application/json": { schema } })
 
-const parameters = (schema: TObject | undefined, where: "path" | "query"): object[] =>
+const parameters = (schema: ObjectShape | undefined, where: "path" | "query"): object[] =>
   Object.entries(schema?.properties ?? {}).map(([name, of]) => ({
     name,
     in: where,

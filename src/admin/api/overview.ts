@@ -1,4 +1,4 @@
-import { Type } from "typebox"
+import { Type } from "./shape.ts"
 import manifest from "../../../package.json" with { type: "json" }
 import { steadyMs } from "../../clock/clock.ts"
 import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"

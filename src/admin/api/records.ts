@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer"
-import { Type } from "typebox"
+import { Type } from "./shape.ts"
 import type { LogReader, StoredRecord, TopicInfo } from "../../brokers/broker.ts"
 import { parseCondition, type Matches } from "../../brokers/record-filter.ts"
 import { recordsBefore } from "../../brokers/records-before.ts"

@@ -1,5 +1,4 @@
-import { Type, type Static } from "typebox"
-import { count, nullable, oneOf, time } from "./shape.ts"
+import { count, nullable, oneOf, type Static, time, Type } from "./shape.ts"
 
 const name = Type.String({ maxLength: 249 })
 const replayFrom = Type.Object({

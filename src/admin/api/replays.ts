@@ -1,4 +1,4 @@
-import { Type } from "typebox"
+import { Type } from "./shape.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
 import type { Replay, Replays, ReplayFrom, ReplayTo } from "../replays.ts"
 import { ApiError, route, type ApiRoute } from "./route.ts"

@@ -1,6 +1,5 @@
 import { STATUS_CODES } from "node:http"
-import type { Static, TObject, TSchema } from "typebox"
-import { Value } from "typebox/value"
+import { misfit, type ObjectShape, type Shape, type Static } from "./shape.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Peer } from "../../http/peer.ts"
 import { readUpTo } from "../../outgoing/fetch-bounded.ts"
@@ -58,7 +57,7 @@ export interface Asked<P, Q, B> {
 
 type Method = "GET" | "POST" | "PUT" | "DELETE"
 
-interface Declared<P extends TObject, Q extends TObject, B extends TSchema, R extends TSchema> {
+interface Declared<P extends ObjectShape, Q extends ObjectShape, B extends Shape, R extends Shape> {
   readonly summary: string
   readonly params?: P
   readonly query?: Q
@@ -66,7 +65,7 @@ interface Declared<P extends TObject, Q extends TObject, B extends TSchema, R ex
   /** The schema of a JSON answer; undefined: 204. */
   readonly response?: R
   /** The events of an answer that is a stream of them, by name. */
-  readonly events?: { readonly [name: string]: TSchema }
+  readonly events?: { readonly [name: string]: Shape }
   /** Whether callers need no token. */
   readonly isOpen?: boolean
   readonly answer: (
@@ -75,7 +74,7 @@ interface Declared<P extends TObject, Q extends TObject, B extends TSchema, R ex
 }
 
 /** A route, declared once: router, validation and OpenAPI description are made from it. */
-export type ApiRoute = Omit<Declared<TObject, TObject, TSchema, TSchema>, "answer"> & {
+export type ApiRoute = Omit<Declared<ObjectShape, ObjectShape, Shape, Shape>, "answer"> & {
   readonly method: Method
   readonly path: string
   // oxlint-disable-next-line typescript/no-explicit-any
@@ -83,7 +82,7 @@ export type ApiRoute = Omit<Declared<TObject, TObject, TSchema, TSchema>, "answe
 }
 
 /** @param place `GET /api/captures/:id`, with parameters as `:name` */
-export function route<P extends TObject, Q extends TObject, B extends TSchema, R extends TSchema>(
+export function route<P extends ObjectShape, Q extends ObjectShape, B extends Shape, R extends Shape>(
   place: `${Method} /api/${string}`,
   declared: Declared<P, Q, B, R>,
 ): ApiRoute {
@@ -94,7 +93,7 @@ export function route<P extends TObject, Q extends TObject, B extends TSchema, R
 /** Texts of a path or query as the schema wants them. @throws ApiError 400 */
 export function readTexts(
   texts: Iterable<readonly [name: string, text: string]>,
-  schema: TObject | undefined,
+  schema: ObjectShape | undefined,
   where: string,
 ): { readonly [name: string]: unknown } {
   const values: { [name: string]: unknown } = Object.create(null)
@@ -116,15 +115,9 @@ function toValue(text: string, { type }: { type?: string }): unknown {
 }
 
 /** @throws ApiError 400 naming the first place that does not fit */
-export function check(value: unknown, schema: TSchema, where: string): void {
-  if (Value.Check(schema, value)) return
-  const [first] = Value.Errors(schema, value)
-  const at = first?.instancePath.slice(1).replaceAll("/", ".") ?? ""
-  const problem =
-    first?.keyword === "enum"
-      ? `must be one of ${first.params.allowedValues.join(", ")}`
-      : (first?.message ?? "does not fit")
-  throw new ApiError(400, `${where}${at && `, ${at}`}: ${problem}`)
+export function check(value: unknown, shape: Shape, where: string): void {
+  const problem = misfit(value, shape)
+  if (problem !== undefined) throw new ApiError(400, where + problem)
 }
 
 /** The largest body of a request. */

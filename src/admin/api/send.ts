@@ -1,4 +1,4 @@
-import { Type } from "typebox"
+import { Type } from "./shape.ts"
 import {
   findFamily,
   makeSigner,

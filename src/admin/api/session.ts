@@ -1,4 +1,4 @@
-import { Type } from "typebox"
+import { Type } from "./shape.ts"
 import { type AdminAccess, cookieOf, type Sessions, type WrongTokens } from "../access.ts"
 import { ApiError, route, type ApiRoute } from "./route.ts"
 

@@ -3,8 +3,7 @@
  * from one declaration each. Times are milliseconds since 1970, durations milliseconds, sizes bytes.
  */
 import { connectionKindNames } from "../../brokers/registry.ts"
-import { Type, type Static } from "typebox"
-import { count, Header, nullable, oneOf, time } from "./shape.ts"
+import { count, Header, nullable, oneOf, type Static, time, Type } from "./shape.ts"
 
 export * from "./capture-shapes.ts"
 export * from "./replay-shapes.ts"

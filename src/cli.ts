@@ -25,7 +25,7 @@ delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
 
 try {
   enterFolder()
-  const { runCommandLine } = await import("./commands/program.ts")
+  const { runCommandLine } = await import("./commands/command-line.ts")
   await runCommandLine(process.argv.slice(2))
 } catch (error) {
   const known = error instanceof HooklineError ? error : wronglyInstalled(error)

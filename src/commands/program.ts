@@ -1,10 +1,11 @@
-import { Argument, Command, CommanderError, Option } from "commander"
+import { Argument, type Command, Option } from "commander"
 import manifest from "../../package.json" with { type: "json" }
 import { suggest } from "../config/file/nearest.ts"
-import { FAULTS, HooklineError } from "../errors.ts"
+import { HooklineError } from "../errors.ts"
 import type { CheckFlags } from "./check.ts"
 import { configFlag, connectionFlag, jsonFlag, type ConfigFlags } from "./common-flags.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
+import { declareRun, emptyProgram } from "./command-line.ts"
 import { addDetails } from "./details.ts"
 import { declareDev } from "./dev.ts"
 import { parseLines, parseOffset, parseSeconds, parseTimeFlag, parseWhere } from "./flag-values.ts"
@@ -16,41 +17,15 @@ import { declareForward, declareReplay } from "./declare-replay.ts"
 import { declareSend } from "./send.ts"
 import type { TailFlags } from "./tail.ts"
 import { declareVerify } from "./verify.ts"
-import { columns, wrap } from "./wrap.ts"
 
 // Commands that need the Kafka client are imported when called: it takes 0.3 s to load, which `verify`, `send` and --help
 // do without. The names of values (`<file>`, `<topic>`, …) say what shells complete them with: complete.ts.
 
-/** Runs what a command line says. @param words without the program's name; @throws HooklineError and faults */
-export async function runCommandLine(words: readonly string[]): Promise<void> {
-  try {
-    const program = declareProgram()
-    refuseUnknownCommand(program, words)
-    await program.parseAsync(words, { from: "user" })
-  } catch (error) {
-    // it has printed its message
-    if (!(error instanceof CommanderError)) throw error
-    process.exitCode = error.exitCode === 0 ? 0 : FAULTS.usage.exit
-  }
-}
-
 /** Declares the command line. Help, completion and the man page are made from this. */
 export function declareProgram(): Command {
-  const program = new Command("hookline")
-    .description("Receives webhooks, validates and enriches them, and publishes each one durably to a topic.")
-    .version(manifest.version)
-    .helpCommand(false)
-    .showHelpAfterError("(see hookline --help)")
-    .configureHelp({ minWidthToWrap: 20 })
-    .addHelpText(
-      "after",
-      () =>
-        `\n${wrap("hookline help COMMAND explains a command; docs/command-line.md and the manual page have the exit statuses.", columns())}`,
-    )
-    .exitOverride()
-    // otherwise a command's own option gets the value that is written after a subcommand with an option of that name
-    .enablePositionalOptions()
+  const program = emptyProgram()
   declareRun(program)
+  declareCheck(program)
   declareDev(program)
   declareReading(program)
   declareLog(program)
@@ -82,7 +57,7 @@ function handOptionsDown(command: Command, subcommand: Command): void {
  * @param words those of the command line, without the program's name
  * @throws HooklineError `usage`
  */
-function refuseUnknownCommand(program: Command, words: readonly string[]): void {
+export function refuseUnknownCommand(program: Command, words: readonly string[]): void {
   findCommand(program, words[0] === "help" ? words.slice(1) : words)
 }
 
@@ -108,25 +83,7 @@ function findCommand(program: Command, words: readonly string[]): Command {
   return command
 }
 
-function declareRun(program: Command): void {
-  addDetails(program.command("run", { isDefault: true }), {
-    notes: `SIGHUP reloads the file with its secrets, certificates and schemas, without refusing or losing a request. A configuration
-with an error is logged and changes nothing.
-
-SIGTERM and SIGINT stop gracefully: new requests are refused, accepted events are published and answered within
-drain_timeout, and the exit status is 0. A second signal exits at once; the same one within two seconds counts as one.`,
-    example: "hookline run --watch -c /etc/hookline/pipelines.conf",
-  })
-    .description("run the pipelines of the configuration file until SIGTERM or SIGINT (the default command)")
-    .addOption(configFlag())
-    .option(
-      "-w, --watch",
-      "reload when the configuration file, or one that it includes or references, changes",
-    )
-    .action(async (options: ConfigFlags & { watch?: true }) =>
-      (await import("./run.ts")).run(options.config, { watches: options.watch === true }),
-    )
-  program.command("worker", { hidden: true }).action(async () => (await import("./worker.ts")).worker())
+function declareCheck(program: Command): void {
   addDetails(program.command("check"), {
     notes: `It can run while a Hookline uses the same file. --listen binds ports for a moment: don't use it while one starts.
 --connect writes a key to Redis that expires after a second.`,

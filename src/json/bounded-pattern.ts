@@ -1,5 +1,5 @@
 // Hot path where a schema has patterns.
-import { RE2JS } from "re2js"
+import type { RE2JS } from "re2js"
 
 /*
  * JSON Schema patterns are ECMA-262 regular expressions, matched with untrusted text. JavaScript's engine backtracks: with
@@ -27,7 +27,8 @@ export function boundedPattern(pattern: string): Pattern {
   const source = forRe2(pattern)
   let compiled: RE2JS
   try {
-    compiled = RE2JS.compile(source)
+    // loaded where a pattern needs it: its tables are large
+    compiled = (require("re2js") as typeof import("re2js")).RE2JS.compile(source)
   } catch (error) {
     throw unbounded(pattern, `RE2 rejects it (${(error as Error).message.split("\n", 1)[0]})`)
   }

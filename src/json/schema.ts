@@ -1,6 +1,3 @@
-import { lint, validator } from "@exodus/schemasafe"
-// @ts-expect-error -- it has no types: what generated validators call
-import library from "@exodus/schemasafe/src/scope-functions.js"
 import { readFileSync } from "node:fs"
 import { HooklineError } from "../errors.ts"
 import { whyUnreadable } from "../process/paths.ts"
@@ -66,14 +63,17 @@ export function compileSchema(
 ): FindMismatch {
   for (const it of [schema, ...references.map((reference) => reference.schema)]) prepare(it)
   const root = schema as SchemaObject
+  // loaded where there is a schema
+  const { lint, validator } = require("@exodus/schemasafe") as typeof import("@exodus/schemasafe")
+  const functions = calledFunctions()
   const options = {
     mode: "spec",
     isJSON: true,
     $schemaDefault: DRAFTS[draft],
     schemas: byAddress(root, references),
   } as const
-  const conforms = inBoundedTime(validator(root, options))
-  const explain = inBoundedTime(validator(root, { ...options, includeErrors: true }))
+  const conforms = inBoundedTime(validator(root, options), functions)
+  const explain = inBoundedTime(validator(root, { ...options, includeErrors: true }), functions)
   for (const { message } of lint(root, { ...options, allowUnusedKeywords: false }))
     if (message.startsWith(UNKNOWN)) warn(`unknown keyword${message.slice(UNKNOWN.length)}`)
   return findMismatchBy(conforms, explain)
@@ -107,10 +107,13 @@ function findMismatchBy(conforms: Validate, explain: Validate): FindMismatch {
   }
 }
 
-const functions: { [name: string]: object } = library
-// what generated source calls them
-for (const [name, it] of Object.entries(functions))
-  Object.assign(it, { [Symbol.for("toJayString")]: `functions.${name}` })
+/** What generated validators call, with the names that their source has for it. */
+function calledFunctions(): object {
+  const functions = require("@exodus/schemasafe/src/scope-functions.js") as { [name: string]: object }
+  for (const [name, it] of Object.entries(functions))
+    Object.assign(it, { [Symbol.for("toJayString")]: `functions.${name}` })
+  return functions
+}
 
 /**
  * The validator with its patterns matched by `boundedPattern`: its source is evaluated with another `RegExp`. The source names
@@ -118,7 +121,7 @@ for (const [name, it] of Object.entries(functions))
  *
  * @throws SyntaxError, or Unbounded
  */
-function inBoundedTime(validate: { toModule(): string }): Validate {
+function inBoundedTime(validate: { toModule(): string }, functions: object): Validate {
   const patterns = new Map<string, Pattern>()
   const BoundedRegExp = function (pattern: string): Pattern {
     const compiled = patterns.get(pattern) ?? boundedPattern(pattern)

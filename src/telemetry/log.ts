@@ -1,6 +1,5 @@
 import { isatty } from "node:tty"
 import { pino, type Logger as PinoLogger } from "pino"
-import { prettyFactory } from "pino-pretty"
 import { escapeControls, escapeLine } from "./escape-controls.ts"
 import { LineWriter } from "./line-writer.ts"
 
@@ -139,6 +138,8 @@ function boundedStream(
 
 /** Makes a JSON line one for people: one about a request is a sentence, and control characters are escaped. */
 function forTerminal(): (line: string) => string {
+  // loaded where it is used: it takes as long as all of pino
+  const { prettyFactory } = require("pino-pretty") as typeof import("pino-pretty")
   const pretty = prettyFactory({
     ignore: "pid,hostname",
     translateTime: "SYS:HH:MM:ss.l",

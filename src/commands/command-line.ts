@@ -1,0 +1,78 @@
+import { Command, CommanderError } from "commander"
+import manifest from "../../package.json" with { type: "json" }
+import { FAULTS } from "../errors.ts"
+import { configFlag, type ConfigFlags } from "./common-flags.ts"
+import { addDetails } from "./details.ts"
+import { columns, wrap } from "./wrap.ts"
+
+// What `hookline run` needs of the command line: the other commands are declared where one of them is called, so that a
+// service neither waits for them nor keeps them in memory.
+
+/** Runs what a command line says. @param words without the program's name; @throws HooklineError and faults */
+export async function runCommandLine(words: readonly string[]): Promise<void> {
+  try {
+    const program = ["run", "worker"].includes(words[0]!) ? serviceAlone() : await whole(words)
+    await program.parseAsync(words, { from: "user" })
+  } catch (error) {
+    // it has printed its message
+    if (!(error instanceof CommanderError)) throw error
+    process.exitCode = error.exitCode === 0 ? 0 : FAULTS.usage.exit
+  }
+}
+
+function serviceAlone(): Command {
+  const program = emptyProgram()
+  declareRun(program)
+  return program
+}
+
+/** @throws HooklineError `usage` */
+async function whole(words: readonly string[]): Promise<Command> {
+  const { declareProgram, refuseUnknownCommand } = await import("./program.ts")
+  const program = declareProgram()
+  refuseUnknownCommand(program, words)
+  return program
+}
+
+/** The command line without its commands. */
+export function emptyProgram(): Command {
+  return (
+    new Command("hookline")
+      .description(
+        "Receives webhooks, validates and enriches them, and publishes each one durably to a topic.",
+      )
+      .version(manifest.version)
+      .helpCommand(false)
+      .showHelpAfterError("(see hookline --help)")
+      .configureHelp({ minWidthToWrap: 20 })
+      .addHelpText(
+        "after",
+        () =>
+          `\n${wrap("hookline help COMMAND explains a command; docs/command-line.md and the manual page have the exit statuses.", columns())}`,
+      )
+      .exitOverride()
+      // otherwise a command's own option gets the value that is written after a subcommand with an option of that name
+      .enablePositionalOptions()
+  )
+}
+
+export function declareRun(program: Command): void {
+  addDetails(program.command("run", { isDefault: true }), {
+    notes: `SIGHUP reloads the file with its secrets, certificates and schemas, without refusing or losing a request. A configuration
+with an error is logged and changes nothing.
+
+SIGTERM and SIGINT stop gracefully: new requests are refused, accepted events are published and answered within
+drain_timeout, and the exit status is 0. A second signal exits at once; the same one within two seconds counts as one.`,
+    example: "hookline run --watch -c /etc/hookline/pipelines.conf",
+  })
+    .description("run the pipelines of the configuration file until SIGTERM or SIGINT (the default command)")
+    .addOption(configFlag())
+    .option(
+      "-w, --watch",
+      "reload when the configuration file, or one that it includes or references, changes",
+    )
+    .action(async (options: ConfigFlags & { watch?: true }) =>
+      (await import("./run.ts")).run(options.config, { watches: options.watch === true }),
+    )
+  program.command("worker", { hidden: true }).action(async () => (await import("./worker.ts")).worker())
+}

@@ -57,6 +57,8 @@ export interface ConnectionKind<
   /** The folder of its log, where a store of dedupe keys may be, too. */
   logFolder?(values: Partial<Values<O>>): string | undefined
   spool?(values: Values<O>): SpoolSettings | undefined
+  /** The largest record that it accepts, and the key that says so. Absent: any. */
+  largestRecord?(values: Partial<Values<O>>): { readonly key: string; readonly bytes: number } | undefined
   /** Why several workers can't have it: the key, what it is, and the remedy. undefined: they can. */
   oneProcess?(
     values: Partial<Values<O>>,

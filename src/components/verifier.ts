@@ -11,6 +11,7 @@ import {
   nameOf,
   presetOf,
 } from "../verify/presets/providers.ts"
+import { factsOf } from "../verify/presets/sender-facts.ts"
 import { secretWarnings } from "../verify/presets/secret-warnings.ts"
 import { defineComponent } from "./define-component.ts"
 import { VERIFIER_OPTIONS } from "./verifier/options.ts"
@@ -49,6 +50,7 @@ function sender({ provider, ...settings }: Partial<Values<Options>>): KnownSende
   return {
     name: nameOf(provider),
     event: presetOf(provider)?.event ?? {},
+    facts: factsOf(nameOf(provider)),
     covers: coverageOf(family, settings),
     checksTime: (settings.tolerance ?? family.toleranceMs ?? 0) > 0,
   }

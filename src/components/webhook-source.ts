@@ -1,4 +1,4 @@
-import { file, integer, list, number, size, text } from "../config/options/option-types.ts"
+import { duration, file, integer, list, number, size, text } from "../config/options/option-types.ts"
 import type { OptionSet, Values } from "../config/options/option-types.ts"
 import { addressTest, parseNetwork } from "../senders/addresses.ts"
 import { isBodiless } from "../http/answer.ts"
@@ -46,7 +46,13 @@ const OPTIONS = {
     default: "1MiB",
     min: 1,
     max: 1024 ** 3,
-    doc: "The largest body accepted, before and after decompression; a larger one gets 413.",
+    doc: "The largest body accepted, before and after decompression; a larger one gets 413. For a preset whose sender is known to send larger ones (see providers.md) the default is its largest, but no more than `max_request_bytes` of the connection and `max_in_flight_bytes` take.",
+  }),
+  delivery_timeout: duration({
+    minMs: 1,
+    maxMs: 3_600_000,
+    optional: true,
+    doc: "How long an event may take from the arrival of its body to the broker's acknowledgement; after that the sender gets 503. Default: the connection's `delivery_timeout`; where that is not set and the preset's sender is known to give up earlier (see providers.md), less than it waits: 2500ms for one that waits 3 s.",
   }),
   response_status: integer({
     min: 200,

@@ -11,7 +11,8 @@ import type { PlannedPipeline } from "./plan/plan.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 
 /** A pipeline's parts, where they are known. */
-export type PartsOf = Pick<PlannedPipeline, "id" | "processors"> & Partial<Pick<PlannedPipeline, "sink">>
+export type PartsOf = Pick<PlannedPipeline, "id" | "processors"> &
+  Partial<Pick<PlannedPipeline, "source" | "sink">>
 
 export interface ContextDependencies {
   /** Absolute base of relative paths. */
@@ -35,12 +36,13 @@ export function contextsOf(
   pipeline: PartsOf,
   { baseDir, log, metrics, connection, addTopics, acquire, openKeys, sender, workers }: ContextDependencies,
 ): (title: string) => ComponentContext {
-  const { id, sink } = pipeline
+  const { id, source, sink } = pipeline
   const destination =
     sink !== undefined && "connection" in sink.component.options
       ? connection(sink.values["connection"] as string | undefined)
       : undefined
-  const deliveryTimeoutMs = destination?.deliveryTimeoutMs ?? DEFAULT_DELIVERY_TIMEOUT_MS
+  const ownTimeoutMs = source?.values["delivery_timeout"] as number | undefined
+  const deliveryTimeoutMs = ownTimeoutMs ?? destination?.deliveryTimeoutMs ?? DEFAULT_DELIVERY_TIMEOUT_MS
   const dedupeKeys = (store: string, ca?: string): DedupeKeys => {
     // a log in memory has no folder for the keys
     const text = store === "embedded" && destination?.kind.isInMemory === true ? "memory" : store
@@ -58,7 +60,13 @@ export function contextsOf(
       metrics,
       connection: (asked) => {
         const { kind, ...open } = connection(asked)
-        return { ...open, kind: kind.name as ConnectionKindName, messagingSystem: kind.messagingSystem }
+        const timeoutMs = ownTimeoutMs ?? open.deliveryTimeoutMs
+        return {
+          ...open,
+          deliveryTimeoutMs: timeoutMs,
+          kind: kind.name as ConnectionKindName,
+          messagingSystem: kind.messagingSystem,
+        }
       },
       prepareTopics(names) {
         destination?.broker.prepare(names)

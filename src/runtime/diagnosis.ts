@@ -166,6 +166,7 @@ class DryRun {
       {
         id,
         processors: components as PartsOf["processors"],
+        ...(isSound(source) && { source: source as NonNullable<PartsOf["source"]> }),
         ...(isSound(sink) && { sink: sink as NonNullable<PartsOf["sink"]> }),
       },
       {

@@ -114,6 +114,7 @@ export function optionChanges(
       path: ["/a", "/b"],
       host: ["127.0.0.1", "127.0.0.2"],
       max_body_bytes: [undefined, "1KiB"],
+      delivery_timeout: [undefined, "1s"],
       response_status: ["200", "202"],
       response_body: ["a", "b"],
       response_content_type: ["text/plain", "text/html"],

@@ -93,6 +93,8 @@ export const KAFKA = defineConnection({
     const { spool: file, spool_max_bytes: maxBytes } = values
     return file === "off" ? undefined : { file, maxBytes, openBroker: (log) => openProducer(values, log) }
   },
+  largestRecord: ({ max_request_bytes: bytes }) =>
+    bytes === undefined ? undefined : { key: "max_request_bytes", bytes },
   oneProcess: ({ spool }) =>
     spool === undefined || spool === "off"
       ? undefined

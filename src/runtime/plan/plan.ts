@@ -35,6 +35,7 @@ import { resolveProviders } from "./providers.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
 import { checkReplay } from "./replay-checks.ts"
 import { checkRouting } from "./routing-checks.ts"
+import { checkSenders, withSenderDefaults } from "./sender-defaults.ts"
 import { checkInPipelines } from "./sender.ts"
 
 /** The input of `makePlan`, unchecked. */
@@ -146,6 +147,7 @@ const CHECKS: readonly ((resolved: ResolvedDraft) => Steps<void>)[] = [
   checkRouting,
   warnOfOpen,
   checkReplay,
+  checkSenders,
 ]
 
 /** Resolves a draft: code before the file before the defaults. Opens nothing. */
@@ -182,7 +184,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
 
   const resolved = {
     connections,
-    pipelines,
+    pipelines: pipelines.map((it) => withSenderDefaults(it, { connections, service })),
     admin,
     traces,
     service,

@@ -1,4 +1,5 @@
 import type { Coverage } from "../schemes/family.ts"
+import type { SenderFacts } from "./sender-facts.ts"
 import { WrongValue } from "../../config/options/option-types.ts"
 
 /**
@@ -48,6 +49,8 @@ export interface KnownSender {
   /** The provider as configured. */
   readonly name: string
   readonly event: EventLocations
+  /** What its documentation says of its deliveries. */
+  readonly facts?: SenderFacts
   /** What its signatures cover with the Verifier's settings; undefined: these are invalid. */
   readonly covers: Coverage | undefined
   /** Whether the signed time is compared with the clock. */

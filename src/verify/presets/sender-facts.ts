@@ -1,5 +1,3 @@
-import { presetOf, type ProviderRef } from "./providers.ts"
-
 /** What a sender's documentation says of its deliveries. What is absent is not documented, or could not be confirmed. */
 export interface SenderFacts {
   /** How long it waits for an answer, in milliseconds. */
@@ -91,9 +89,32 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   ],
 }
 
-/** What is known of a provider's deliveries; of a custom provider nothing. */
-export function factsOf(provider: ProviderRef): SenderFacts {
-  const rows = typeof provider === "string" && presetOf(provider) !== undefined ? FACTS[provider] : undefined
-  const { source: _, ...facts } = Object.assign({ source: "" }, ...(rows ?? [])) as Documented
+/** What is known of the deliveries of a provider, by its name; of a custom one nothing. */
+export function factsOf(name: string): SenderFacts {
+  const rows = Object.hasOwn(FACTS, name) ? FACTS[name]! : []
+  const { source: _, ...facts } = Object.assign({ source: "" }, ...rows) as Documented
   return facts
+}
+
+/** `800 ms`, `5 s`, `10 min`, `4 h`, `3 days` */
+export function inTime(ms: number): string {
+  const [unit, name] = UNITS.find(([length, , least = length]) => ms >= least && ms % length === 0) ?? [
+    1,
+    "ms",
+  ]
+  return `${ms / unit} ${name}`
+}
+
+const UNITS: readonly (readonly [lengthMs: number, name: string, leastMs?: number])[] = [
+  [24 * HOURS, "days", 48 * HOURS],
+  [HOURS, "h"],
+  [MINUTES, "min"],
+  [SECONDS, "s"],
+]
+
+/** `1 MB`, `256 KiB`, `13.4 MiB` */
+export function inBytes(bytes: number): string {
+  if (bytes % 1_000_000 === 0) return `${bytes / 1_000_000} MB`
+  const isSmall = bytes < MEBIBYTES
+  return `${Math.round((bytes / (isSmall ? 1024 : MEBIBYTES)) * 10) / 10} ${isSmall ? "KiB" : "MiB"}`
 }

@@ -1,0 +1,133 @@
+import type { Steps } from "../../clock/slices.ts"
+import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../../config/sections/delivery-timeout.ts"
+import { defaultInFlightBytes } from "../../http/admission/budget.ts"
+import { inBytes, inTime, type SenderFacts } from "../../verify/presets/sender-facts.ts"
+import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
+import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+import { senderOf } from "./sender.ts"
+
+/*
+ * What follows from a sender's own limits: defaults of its pipeline's source, and warnings where what was configured does
+ * worse than they would.
+ */
+
+type Surroundings = Pick<ResolvedDraft, "connections" | "service">
+
+/** How long an event may take so that its sender still waits for the answer. */
+const withinPatience = (waitsMs: number): number => Math.max(0.8 * waitsMs, waitsMs - 500)
+
+/**
+ * Fills in the options of a source that were not given: as much time as the sender waits, and its largest body, if connection
+ * and memory take as much. Neither is less than without a known sender, nor more than a connection was given.
+ */
+export function withSenderDefaults(pipeline: ResolvedPipeline, around: Surroundings): ResolvedPipeline {
+  const { source, processors } = pipeline
+  const { waitsMs, largestBytes } = senderOf(processors)?.facts ?? {}
+  if (source === undefined) return pipeline
+  const values = { ...source.values }
+  const connection = around.connections.get(String(connectionOf(pipeline.sink, around.connections)))
+  const timeoutMs = waitsMs && withinPatience(waitsMs)
+  const has = (key: string): boolean => key in source.component.options && !source.isGiven(key)
+  if (
+    has("delivery_timeout") &&
+    timeoutMs !== undefined &&
+    timeoutMs < DEFAULT_DELIVERY_TIMEOUT_MS &&
+    connection?.isGiven("delivery_timeout") !== true
+  )
+    values.delivery_timeout = timeoutMs
+  if (has("max_body_bytes") && largestBytes !== undefined && typeof values.max_body_bytes === "number")
+    values.max_body_bytes = Math.max(
+      values.max_body_bytes,
+      Math.min(largestBytes, ...mostBytes(pipeline, around).map(({ bytes }) => bytes)),
+    )
+  return { ...pipeline, source: { ...source, values } }
+}
+
+/** What bounds bodies besides the source. */
+function mostBytes({ sink }: ResolvedPipeline, { connections, service }: Surroundings) {
+  const { workers = 1, max_in_flight_bytes: budget = defaultInFlightBytes(workers) } = service.values
+  const connection = connections.get(String(connectionOf(sink, connections)))
+  const record = connection?.kind?.largestRecord?.(connection.values)
+  return [
+    ...(record === undefined ? [] : [{ bytes: record.bytes, why: `the connection's ${record.key}` }]),
+    { bytes: budget / workers, why: "[service] max_in_flight_bytes" },
+  ]
+}
+
+/** Warns of senders that lose events where Hookline, as configured, refuses or delays them. */
+export function* checkSenders(draft: ResolvedDraft): Steps<void> {
+  for (const pipeline of draft.pipelines) {
+    yield
+    const { name, facts } = senderOf(pipeline.processors) ?? {}
+    if (name === undefined || facts === undefined) continue
+    warnOfOutages(name, facts, pipeline, draft)
+    warnOfPatience(name, facts, pipeline, draft)
+    warnOfSize(name, facts, pipeline, draft)
+  }
+}
+
+const DAY_MS = 86_400_000
+
+/** A connection that could have a spool and has none: without one, a broker that is down is an outage for the sender. */
+function warnOfOutages(
+  name: string,
+  { repeatsForMs, repeats, disables }: SenderFacts,
+  { sink, processors }: ResolvedPipeline,
+  { connections, problems }: ResolvedDraft,
+): void {
+  const id = String(connectionOf(sink, connections))
+  const { kind, values, isSound } = connections.get(id) ?? {}
+  const verifier = processors.findLast((it) => typeof it !== "function" && it.component.sender !== undefined)
+  if (kind?.spool === undefined || isSound?.() !== true || typeof verifier !== "object") return
+  if (kind.spool(values as Parameters<typeof kind.spool>[0]) !== undefined) return
+  if (disables === undefined && (repeatsForMs === undefined || repeatsForMs >= DAY_MS)) return
+  const how = repeats === undefined ? "" : ` (${repeats})`
+  const again =
+    repeatsForMs === undefined
+      ? "does not document what it sends again"
+      : repeatsForMs === 0
+        ? "does not send again after 503"
+        : `sends again for ${inTime(repeatsForMs)}${how}`
+  const gone = disables === undefined ? "" : `, and ${disables}`
+  const outage = repeatsForMs === undefined || repeatsForMs === 0 ? "an outage" : "a longer outage"
+  problems.warn(
+    verifier.where("provider"),
+    `${name} ${again}${gone}: ${outage} of the broker loses events; set spool of connection ${id}`,
+  )
+}
+
+function warnOfPatience(
+  name: string,
+  { waitsMs }: SenderFacts,
+  { source, sink }: ResolvedPipeline,
+  { connections, problems }: ResolvedDraft,
+): void {
+  const connection = connections.get(String(connectionOf(sink, connections)))
+  const isOwn = source?.values.delivery_timeout !== undefined
+  const timeoutMs: unknown = isOwn ? source.values.delivery_timeout : connection?.values["delivery_timeout"]
+  if (source === undefined || waitsMs === undefined || typeof timeoutMs !== "number" || timeoutMs < waitsMs)
+    return
+  problems.warn(
+    source.where("delivery_timeout"),
+    `${name} waits ${inTime(waitsMs)}; ${isOwn ? "" : "the connection's "}delivery_timeout is ${inTime(timeoutMs)}, so that it gives up before the answer; set delivery_timeout = ${withinPatience(waitsMs)}ms`,
+  )
+}
+
+function warnOfSize(
+  name: string,
+  { largestBytes }: SenderFacts,
+  pipeline: ResolvedPipeline,
+  draft: ResolvedDraft,
+): void {
+  const { source } = pipeline
+  const bytes: unknown = source?.values.max_body_bytes
+  if (source === undefined || largestBytes === undefined || typeof bytes !== "number") return
+  const [least] = [...mostBytes(pipeline, draft), { bytes, why: "max_body_bytes" }].toSorted(
+    (a, b) => a.bytes - b.bytes,
+  )
+  if (least!.bytes >= largestBytes) return
+  draft.problems.warn(
+    source.where("max_body_bytes"),
+    `${name} sends up to ${inBytes(largestBytes)}; this pipeline takes ${inBytes(least!.bytes)}, by ${least!.why}: larger events get 413`,
+  )
+}

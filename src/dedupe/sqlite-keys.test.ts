@@ -4,7 +4,6 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
-import { openEmbedded } from "../brokers/embedded/broker.ts"
 import { steadyMs } from "../clock/clock.ts"
 import type { HooklineError } from "../errors.ts"
 import { SqliteKeys } from "./sqlite-keys.ts"
@@ -87,18 +86,6 @@ test("what ran out is deleted, slice by slice, and what did not stays", async ()
     "duplicate",
     "first",
   ])
-})
-
-test("a second store in the folder is refused, and says who has it; a log may be there, too", async () => {
-  open()
-  expect(() => open()).toThrow(
-    expect.objectContaining({
-      code: "log_locked",
-      message: expect.stringContaining(`store in ${folder} is being written to by process ${process.pid}; `),
-    }),
-  )
-  const deps = { log: pino({ level: "silent" }), metrics: { batch() {} } }
-  await openEmbedded({ directory: folder }, deps).close()
 })
 
 test("a file that is something else is not touched", () => {

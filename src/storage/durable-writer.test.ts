@@ -224,13 +224,3 @@ test("a file that turns out to be damaged when it is opened is closed again", ()
     expect(openFiles()).toBe(0)
   }
 })
-
-test("a second writer is refused with who has the file", () => {
-  open()
-  expect(() => open()).toThrow(
-    expect.objectContaining({
-      code: "log_locked",
-      message: expect.stringContaining(`process ${process.pid}`),
-    }),
-  )
-})

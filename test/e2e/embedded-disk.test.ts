@@ -5,9 +5,7 @@ import { pino } from "pino"
 import { packBatch } from "../../src/brokers/embedded/batch.ts"
 import { LogDatabase } from "../../src/brokers/embedded/log-database.ts"
 import { logIn } from "../../src/storage/database-file.ts"
-import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
-import { steadyMs } from "../../src/clock/clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 
@@ -34,32 +32,6 @@ test.skipIf(disk === undefined)("a disk that is read-only is said to be at the s
     expect.objectContaining({ code: "log_io", message: expect.stringContaining("read-only") }),
   )
 })
-
-test.skipIf(full === undefined)(
-  "a disk with room for a few pages is freed by retention, and nothing fails",
-  async () => {
-    const directory = join(full!.path, "log")
-    const lines: string[] = []
-    const open = (retention_bytes: number) =>
-      openEmbedded(
-        { directory, retention_bytes },
-        { log: pino({ level: "warn" }, { write: (line) => void lines.push(line) }), metrics: { batch() {} } },
-      )
-    const before = open(Number.POSITIVE_INFINITY)
-    const record = { topic: "t", value: Buffer.alloc(4096, "x") }
-    await Promise.all(Array.from({ length: 4000 }, () => before.publish(record, steadyMs() + 30_000)))
-    await before.close()
-    full!.fill(300 * 1024)
-    const limit = 14 * 1024 * 1024
-    const after = open(limit)
-    const reader = openEmbeddedReader(directory)
-    while ((await reader.topics())[0]!.bytes! > limit) await Bun.sleep(5)
-    await reader.close()
-    expect(await after.publish(record, steadyMs() + 5000)).toEqual({ partition: 0, offset: 4000 })
-    await after.close()
-    expect(lines).toEqual([])
-  },
-)
 
 test.skipIf(held === undefined)(
   "on a full disk retention writes nothing while a reader keeps the WAL, and goes on behind it",

@@ -178,12 +178,3 @@ test("items of a list are dropped and routed one by one; one beyond max_topics g
   const routed = await testPipeline(pipeline(template), list)
   expect([routed.status, routed.records.map(({ topic }) => topic)]).toEqual([200, ["a.v1", "b.v1", "hooks"]])
 })
-
-test("a wrong line is reported where it stands, in code too", async () => {
-  const folder = root.make("wrong")
-  const file = join(folder, "pipelines.conf")
-  await Bun.write(file, reloadConf({ more: "[pipeline:webhooks:Router]\nby = json:/type\na = b/c" }))
-  const { status, stderr } = await hookline(["check", "-c", file])
-  expect(status).toBe(78)
-  expect(stderr).toContain('pipelines.conf:13: [pipeline:webhooks:Router] routes: the target of "a" is not')
-})

@@ -1,11 +1,10 @@
-import { describe, expect, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { join } from "node:path"
 import { eventMaker } from "../../src/commands/send.ts"
 import { sendEvents } from "../../src/commands/send-events.ts"
-import { findFamily, makeVerifier, PROVIDER_NAMES } from "../../src/verify/presets/providers.ts"
+import { makeVerifier } from "../../src/verify/presets/providers.ts"
 import type { Verifier } from "../../src/verify/verifier.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
-import { sendersOfTests, signingSettings } from "../support/senders.ts"
 
 const SECRET = "a-secret-of-nobody"
 
@@ -40,26 +39,6 @@ function receive(verifier?: Verifier, answer: (nth: number) => Response = () => 
     [Symbol.asyncDispose]: () => server.stop(true),
   }
 }
-
-const SENDERS = sendersOfTests()
-const SIGNABLE = PROVIDER_NAMES.filter((name) => findFamily(name)!.signer !== undefined)
-
-describe.each(SIGNABLE)("%s", (provider) => {
-  test("two events are accepted by the provider's verifier, and are distinguished", async () => {
-    await using receiver = receive(makeVerifier(provider, SENDERS[provider]!.settings))
-    const signing = signingSettings(provider, SENDERS[provider]!)
-    const next = eventMaker(new URL(`${receiver.url}?x=1`), signing, { provider })
-    const tally = await sendEvents(
-      next,
-      { count: 2, concurrency: 1, timeoutMs: 5000 },
-      { signal: AbortSignal.timeout(10_000), onAnswer: () => {} },
-    )
-    expect(receiver.received.map(({ verdict }) => verdict)).toEqual(["verified", "verified"])
-    expect([...tally.outcomes]).toEqual([[200, 2]])
-    const [first, second] = receiver.received
-    expect(first!.text).not.toBe(second!.text)
-  })
-})
 
 test("the command posts signed events, says what came back, and shows no secret", async () => {
   await using receiver = receive(makeVerifier("github", { secret: [SECRET] }))

@@ -1,13 +1,11 @@
 import { expect, test } from "bun:test"
-import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { makeCertificate } from "../support/certificate.ts"
 import { endingWithThisProcess, runToEnd } from "../support/child.ts"
-import { fillLog } from "../support/embedded-log.ts"
 import { hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
-import { freePort } from "../support/ports.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
-import { configurationOf, ON_LOG, startService } from "../support/webhook-service.ts"
+import { ON_LOG, startService } from "../support/webhook-service.ts"
 
 // test/faults/surroundings.test.ts counts events in other surroundings.
 
@@ -36,16 +34,6 @@ test.skipIf(!isLinux)(
     expect(await running.stop()).toBe(0)
   },
 )
-
-test("a start that finds the log and the ports in use ends with status 69, after which supervisors try again", async () => {
-  const folder = base.make("second")
-  const configuration = configurationOf({ ...ON_LOG, port: await freePort() })
-  await using running = await startHookline(configuration, { folder })
-  const { status, stderr } = await hookline(["run"], { cwd: folder })
-  expect(stderr).toContain("the port is in use")
-  expect(stderr).toContain(`is being written to by process ${running.pid}`)
-  expect(status).toBe(69)
-})
 
 const encoded = (encoding: BufferEncoding, mark = ""): Buffer =>
   Buffer.from(`${mark}${reloadConf({ admin: "off" })}`, encoding)
@@ -112,24 +100,6 @@ test.skipIf(!isLinux)(
     expect(stderr).toEndWith(" can't be entered: its name is not UTF-8; rename it\n")
   },
 )
-
-test("tail ends silently with status 141 once head has read its lines", async () => {
-  const folder = base.make("head")
-  const value = Buffer.from(JSON.stringify({ pad: "x".repeat(1000) }))
-  await fillLog(
-    join(folder, "log"),
-    "webhooks",
-    Array.from({ length: 500 }, () => ({ value })),
-  )
-  writeFileSync(join(folder, "pipelines.conf"), configurationOf(ON_LOG))
-  const script = `{ "$0" tail webhooks --from beginning; echo $? > status; } | head -1 > line`
-  const { stderr } = await runToEnd(["sh", "-c", script, program], { cwd: folder })
-  expect({ stderr, status: readFileSync(join(folder, "status"), "utf8") }).toEqual({
-    stderr: "",
-    status: "141\n",
-  })
-  expect(readFileSync(join(folder, "line"), "utf8")).toEndWith("}\n")
-})
 
 /** What `check --connect` prints for a schema registry at this URL. */
 async function checkRegistry(name: string, url: string, variables: Record<string, string>): Promise<string> {

@@ -209,43 +209,6 @@ test.skipIf(!hasKcat())(
   },
 )
 
-test.skipIf(!hasKcat())(
-  "a backup put back beside groups that are newer: they get every later record, also once the log has grown past their offsets",
-  async () => {
-    const own = folder.make("newer-groups")
-    const text = configuration(await freePort())
-    const post = async (running: RunningHookline, from: number, to: number): Promise<void> => {
-      for (let n = from; n < to; n++) expect(await postAgain(running, `{"n":${n},"k":"a${n}."}`)).toBe(200)
-    }
-    const keys = (output: string): string[] => [...output.matchAll(/^key (.*)$/gm)].map(([, key]) => key!)
-    {
-      await using running = await startHookline(text, { folder: own })
-      await post(running, 0, 60)
-      const backup = await hookline(["log", "backup", join(own, "backup"), "-c", join(own, "pipelines.conf")])
-      expect([backup.status, backup.stderr]).toEqual([0, ""])
-      await post(running, 60, 100)
-      await using consumer = joinWithKcat(await kafkaAddressOf(running), "billing", "webhooks")
-      await consumer.said(/^key a99\.$/m)
-      await consumer.end("SIGTERM")
-    }
-    const manifest = join(own, "backup/backup.json")
-    const { files } = JSON.parse(readFileSync(manifest, "utf8")) as { files: { kind: string }[] }
-    writeFileSync(manifest, JSON.stringify({ files: files.filter(({ kind }) => kind === "log") }))
-    expect((await hookline(["log", "restore", join(own, "backup")])).status).toBe(0)
-    {
-      // nobody looks at the groups while it grows
-      await using running = await startHookline(text.replace(/kafka_listen.*/, "kafka_listen = off"), {
-        folder: own,
-      })
-      await post(running, 200, 280)
-    }
-    await using running = await startHookline(text, { folder: own })
-    await using consumer = joinWithKcat(await kafkaAddressOf(running), "billing", "webhooks")
-    await consumer.said(/^key a279\.$/m)
-    expect(keys(consumer.output())).toEqual(Array.from({ length: 80 }, (_, n) => `a${200 + n}.`))
-  },
-)
-
 test("a restore while Hookline runs is refused and changes nothing, as is a backup into a folder with files", async () => {
   const own = folder.make("refused")
   await using running = await startHookline(configuration(await freePort()), { folder: own })

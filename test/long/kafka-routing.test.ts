@@ -1,15 +1,8 @@
 import { describe, expect, test } from "bun:test"
-import {
-  sharedByTests,
-  reload,
-  startHookline,
-  temporaryFolder,
-  type RunningHookline,
-} from "../support/hookline.ts"
+import { sharedByTests, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { canStartKafka, createTopic, startStrictKafka } from "../support/kafka.ts"
 import { until } from "../support/kafka-options.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
-import { freePort } from "../support/ports.ts"
 
 const PIPELINE = `
 [pipeline:hooks:WebHookSource]
@@ -72,27 +65,6 @@ describe.skipIf(!available)("routing on a Kafka that creates no topics", () => {
       expect(await typesIn("events.a")).toEqual(["a"])
       expect(await typesIn("crm")).toContain("customer.created")
       expect(await typesIn("hooks")).toEqual([...before, "else"])
-    } finally {
-      await running.stop()
-    }
-  }, 60_000)
-
-  test("what a spool takes goes to the topics that were chosen", async () => {
-    const spooled = (servers: string): string => `bootstrap_servers = ${servers}\nspool = spool.sqlite`
-    const own = await start("spooled", spooled(`127.0.0.1:${await freePort()}`))
-    try {
-      for (const type of ["order.spooled", "else.spooled"]) expect(await post("hooks", type)).toBe(200)
-      expect(await post("events", "c")).toBe(200)
-      const conf = `[connection:kafka]\n${spooled(kafka.bootstrapServers.join())}${PIPELINE}`
-      expect(await reload(running, own, conf)).toBe("reloaded")
-      await until("all is forwarded", async () =>
-        (await (await fetch(`${running.adminUrl}/metrics`)).text()).includes(
-          'hookline_spooled_records_total{connection="kafka",outcome="forwarded"} 3',
-        ),
-      )
-      expect(await typesIn("orders")).toEqual(["order.spooled"])
-      expect(await typesIn("events.c")).toEqual(["c"])
-      expect(await typesIn("hooks")).toContain("else.spooled")
     } finally {
       await running.stop()
     }

@@ -101,21 +101,6 @@ const lineOf = (text: string): Line | undefined => lines.find(({ msg }) => msg.i
 const sizeOf = (file: string): number => statSync(join(directory, file), { throwIfNoEntry: false })?.size ?? 0
 
 describe("the clock", () => {
-  test("two hours ahead for a moment deletes nothing, and is logged", async () => {
-    const broker = open({ retention: HOUR_MS })
-    await publish(broker, 3)
-    await turn()
-    clock.dayMs += 2 * HOUR_MS
-    clock.steadyMs += 1
-    await turn()
-    await publish(broker, 2)
-    clock.dayMs -= 2 * HOUR_MS
-    clock.steadyMs += 1500
-    await turn()
-    expect(await recordsOf()).toBe(5)
-    expect(lineOf("clock jumped ahead")).toMatchObject({ level: 40, aheadMs: 2 * HOUR_MS - 1 })
-  })
-
   test("that stays ahead is followed when retention has passed: until then what is due goes by the steady clock", async () => {
     const broker = open({ retention: HOUR_MS })
     await publish(broker, 3)

@@ -3,17 +3,6 @@ import { BatchMemory } from "./batch-memory.ts"
 
 const MIB = 1024 * 1024
 
-test("memory is used again once it is given back, and not before", () => {
-  const memory = new BatchMemory()
-  const [first, second] = [memory.take(20_000), memory.take(20_000)]
-  expect(second.buffer).not.toBe(first.buffer)
-  memory.giveBack(first)
-  const third = memory.take(30_000)
-  expect(third.buffer).toBe(first.buffer)
-  expect(third).toHaveLength(30_000)
-  expect(memory.take(20_000).buffer).not.toBe(first.buffer)
-})
-
 test("a piece that is too small for a batch is not given to it", () => {
   const memory = new BatchMemory()
   const small = memory.take(1000)

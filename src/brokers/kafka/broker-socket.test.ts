@@ -73,27 +73,6 @@ test("an answer may come in any pieces", async () => {
   expect(await Promise.all(answers)).toEqual(["first", large, ""])
 })
 
-test("what the kernel does not take at once is sent later, in its order", async () => {
-  const pieces = Array.from({ length: 40 }, (_, at) => Buffer.alloc(1_000_003, at))
-  const expected = new Bun.CryptoHasher("sha256")
-  for (const piece of pieces) expected.update(piece)
-  const hash = new Bun.CryptoHasher("sha256")
-  let left = HEAD_BYTES + 40 * 1_000_003
-  let skipped = HEAD_BYTES
-  const { socket, served } = await connect((server, bytes) => {
-    left -= bytes.length
-    hash.update(bytes.subarray(Math.min(skipped, bytes.length)))
-    skipped -= Math.min(skipped, bytes.length)
-    if (left === 0) server.write(answer(1, "taken"))
-  })
-  served.pause()
-  const asked = ask(socket, "", pieces)
-  await new Promise(setImmediate)
-  served.resume()
-  expect(await asked).toBe("taken")
-  expect(hash.digest("hex")).toBe(expected.digest("hex"))
-})
-
 test("a request without an answer fails after its time, and all others with it", async () => {
   const { socket } = await connect(() => {}, 50)
   const asked = await Promise.allSettled([ask(socket, "one"), ask(socket, "two")])

@@ -214,58 +214,6 @@ test("what does not fit into a request goes with further ones, at most five in f
   expect(simulation.requests).toEqual([[0], [1], [2], [3], [4]])
 })
 
-test("a connection that was idle and gives no answer is replaced, and the batch sent again", async () => {
-  const simulation = new Simulation()
-  await simulation.answer(simulation.publish(0))
-  simulation.time.nowMs += 5000
-  simulation.behaviour = "silent"
-  const answer = simulation.publish(0)
-  await simulation.until(() => simulation.requests.length === 2)
-  simulation.behaviour = "stores"
-  expect(await simulation.answer(answer)).toMatchObject({ partition: 0 })
-  expect([simulation.connections, simulation.requests]).toEqual([2, [[0], [0], [0]]])
-  expect(simulation.logged).toEqual(["no answer on a connection that had been idle; retrying on a new one"])
-})
-
-test("a connection that is not used is replaced before it is forgotten", async () => {
-  const simulation = new Simulation()
-  await simulation.until(() => simulation.connections === 2)
-  expect(simulation.time.nowMs - STARTED_MS).toBeWithin(60_000, 61_000)
-})
-
-describe("a request on which the broker keeps closing the connection", () => {
-  test("is not for its size, so that its batch is given up after 10 s at the least, and others are sent", async () => {
-    const simulation = new Simulation({ partitions: 2 })
-    simulation.behaviour = "closes"
-    const answer = simulation.publish(0)
-    expect(await simulation.answer(answer)).toMatchObject({
-      code: "refused",
-      message: expect.stringContaining("keeps closing the connection on a request of"),
-    })
-    expect(simulation.time.nowMs - STARTED_MS).toBeGreaterThan(10_000)
-    simulation.behaviour = "stores"
-    expect(await simulation.answer(simulation.publish(1))).toMatchObject({ partition: 1 })
-  })
-
-  test("is too large when its single record exceeds what the broker takes", async () => {
-    const simulation = new Simulation()
-    simulation.behaviour = "closes"
-    expect(await simulation.answer(simulation.publish(0, 500_000))).toMatchObject({
-      code: "record_too_large",
-    })
-    expect(simulation.requests.length).toBeLessThan(20)
-  })
-
-  test("has batches sent one by one, to find the one to blame", async () => {
-    const simulation = new Simulation({ partitions: 3 })
-    simulation.behaviour = "closes"
-    for (const index of [0, 1, 2]) void simulation.publish(index)
-    await simulation.until(() => simulation.requests.length === 8)
-    expect(simulation.requests.map(({ length }) => length)).toEqual([3, 3, 3, 3, 3, 1, 1, 1])
-    expect(new Set(simulation.requests.slice(5).flat()).size).toBe(3)
-  })
-})
-
 describe("an error of this program", () => {
   const FAULT = { code: "refused", message: expect.stringContaining("internal error") }
 
@@ -342,19 +290,6 @@ describe("a batch that another thread compresses", () => {
       finish: () => given.at(-1)!.done.resolve(Bun.gzipSync(Buffer.from(given.at(-1)!.bytes))),
     }
   }
-
-  test("is sent once it is done; what comes meanwhile goes with the next request", async () => {
-    const { given, finish } = thread()
-    const simulation = new Simulation({ compression: "gzip", partitions: 2 })
-    const first = simulation.publish(0, LARGE)
-    await simulation.until(() => given.length === 1)
-    const second = simulation.publish(1)
-    expect(simulation.requests).toEqual([])
-    finish()
-    expect(await simulation.answer(first)).toMatchObject({ partition: 0 })
-    expect(await simulation.answer(second)).toMatchObject({ partition: 1 })
-    expect(simulation.requests).toEqual([[0], [1]])
-  })
 
   test("is not sent when its deadline has passed meanwhile; later records are", async () => {
     const { given, finish } = thread()

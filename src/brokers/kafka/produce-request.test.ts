@@ -1,19 +1,17 @@
 import { describe, expect, test } from "bun:test"
-import { produceV11, produceV7, produceV8, produceV9, Reader, Writer } from "@platformatic/kafka"
+import { produceV11, produceV7, produceV8, produceV9, Writer } from "@platformatic/kafka"
 import { pino } from "pino"
-import { readProduce } from "../../../test/support/kafka-frames.ts"
 import { Accumulator } from "./accumulator.ts"
 import { BatchMemory } from "./batch-memory.ts"
 import { EncodedBatch } from "./encoded-batch.ts"
 import { Partition, type Batch } from "./partition.ts"
-import { byTopic, decodeResponse, encodeRequest } from "./produce-request.ts"
+import { byTopic, decodeResponse } from "./produce-request.ts"
 import { ProducerId } from "./epoch-and-sequence.ts"
 
 const LONG_NAME = "ü".repeat(100)
-const VERSIONS = [produceV7, produceV8, produceV9, produceV11].map(({ api, parseResponse }) => ({
+const VERSIONS = [produceV7, produceV8, produceV9, produceV11].map(({ api }) => ({
   version: api.version,
   compact: api.version >= 9,
-  parseResponse,
 }))
 
 const log = pino({ level: "silent" })
@@ -98,47 +96,7 @@ const TOPICS: [string, PartitionResponse[]][] = [
   ],
 ]
 
-describe.each(VERSIONS)("a produce request, version $version", ({ version, compact }) => {
-  test("has each batch under its topic and partition", () => {
-    const frame = Buffer.concat(encodeRequest(sent, version, HEAD_BYTES))
-    // the header's tagged fields are between
-    const body = frame.subarray(HEAD_BYTES + (compact ? 1 : 0))
-    const topics = [
-      { name: "a", partitions: [0, 2].map((at) => entry(batches[at]!)) },
-      { name: LONG_NAME, partitions: [entry(batches[1]!)] },
-    ]
-    if (compact) {
-      expect(readProduce(body)).toEqual({ acks: -1, timeoutMs: 2000, topics })
-      return
-    }
-    const expected = Writer.create().appendString(null, false).appendInt16(-1).appendInt32(2000)
-    expected.appendArray(
-      topics,
-      (writer, { name, partitions }) => {
-        writer
-          .appendString(name, false)
-          .appendArray(
-            partitions,
-            (_, { index, records }) => writer.appendInt32(index).appendBytes(records, false),
-            false,
-            false,
-          )
-      },
-      false,
-      false,
-    )
-    expect(body.equals(expected.buffer)).toBe(true)
-  })
-})
-
-const HEAD_BYTES = 17
-
-const entry = ({ partition, bytes }: Batch): { index: number; records: Buffer } => ({
-  index: partition.index,
-  records: bytes,
-})
-
-describe.each(VERSIONS)("the answer to it, version $version", ({ version, parseResponse }) => {
+describe.each(VERSIONS)("the answer to it, version $version", ({ version }) => {
   const body = response(version, TOPICS)
 
   test("has what the broker says of each batch, in whatever order", () => {
@@ -147,16 +105,6 @@ describe.each(VERSIONS)("the answer to it, version $version", ({ version, parseR
       { batch: batches[2]!, errorCode: 87, baseOffset: -1 },
       { batch: batches[0]!, errorCode: 0, baseOffset: 0 },
     ])
-  })
-
-  test("is read by the client library in the same way", () => {
-    const stored = TOPICS.slice(0, 2)
-    const { responses } = parseResponse(0, 0, version, Reader.from(response(version, stored)))
-    const read = responses.map(({ name, partitionResponses }) => [
-      name,
-      partitionResponses.map(({ index, errorCode, baseOffset }) => ({ index, errorCode, baseOffset })),
-    ])
-    expect(read).toEqual(stored)
   })
 
   test("is not taken when it is cut off", () => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test"
 import { until } from "../../../test/support/kafka-options.ts"
 import { ScriptedBroker } from "../../../test/support/scripted-broker.ts"
-import { direct, eachWithSpool, isEmpty, publish, SPOOLED } from "../../../test/support/spool-fixture.ts"
+import { direct, eachWithSpool, publish, SPOOLED } from "../../../test/support/spool-fixture.ts"
 import type { PublishError } from "../../errors.ts"
 import { inspectSpool } from "./reader.ts"
 
@@ -11,17 +11,6 @@ describe("another broker in the place of the one before", () => {
   let other: ScriptedBroker
   beforeEach(() => {
     other = new ScriptedBroker()
-  })
-
-  test("gets what is spooled, and what comes after it", async () => {
-    broker.state = "down"
-    const spool = open()
-    for (const text of ["a", "b"]) await publish(spool, text)
-    spool.use(other)
-    await direct(spool)
-    expect(texts()).toEqual([])
-    expect(texts(other.log).slice(0, 2)).toEqual(["a", "b"])
-    expect(spool.ready()).toBe(true)
   })
 
   test("gets nothing before the one before has settled what it has, and nothing twice", async () => {
@@ -72,17 +61,6 @@ describe("another broker in the place of the one before", () => {
     await direct(spool)
     expect(broker.pending).toBe(0)
     expect(texts(other.log).slice(0, 2)).toEqual(["a", "b"])
-  })
-
-  test("that takes nothing yet has its events spooled", async () => {
-    const spool = open()
-    other.state = "down"
-    spool.use(other)
-    expect(await publish(spool, "a")).toEqual(SPOOLED)
-    expect(spool.spool().outage).toBe("it is down")
-    other.state = "up"
-    await until("it is forwarded", isEmpty(spool))
-    expect([texts(), texts(other.log)]).toEqual([[], ["a"]])
   })
 
   test("leaves the one before free to be closed, and is free itself when the spool is closed", async () => {

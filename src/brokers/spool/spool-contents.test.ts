@@ -1,16 +1,13 @@
 import { beforeEach, describe, expect, test } from "bun:test"
 import { Database } from "bun:sqlite"
-import { join } from "node:path"
-import { pino } from "pino"
 import { until } from "../../../test/support/kafka-options.ts"
 import { ScriptedBroker } from "../../../test/support/scripted-broker.ts"
 import { direct, eachWithSpool, isEmpty, publish, SPOOLED } from "../../../test/support/spool-fixture.ts"
 import { PublishError } from "../../errors.ts"
 import { steadyMs } from "../../clock/clock.ts"
-import { openEmbedded } from "../embedded/broker.ts"
 import { inspectSpool, readQuarantine } from "./reader.ts"
 
-const { broker, counts, lines, opened, file, directory, open, texts } = eachWithSpool()
+const { broker, counts, lines, opened, file, open, texts } = eachWithSpool()
 
 const TOO_LARGE = new PublishError("record_too_large", "it is too large")
 
@@ -82,18 +79,6 @@ describe("a full spool", () => {
   })
 })
 
-test("a full spool takes events again when its limit is raised, and none when it is lowered", async () => {
-  broker.state = "down"
-  const spool = open({ maxBytes: 100 })
-  for (let n = 0; n < 10; n++) await publish(spool, "123456789")
-  await expect(publish(spool, "1")).rejects.toMatchObject({ code: "unavailable" })
-  spool.limit(200)
-  expect(spool.ready()).toBe(true)
-  expect(await publish(spool, "1")).toEqual(SPOOLED)
-  spool.limit(50)
-  await expect(publish(spool, "1")).rejects.toMatchObject({ code: "unavailable" })
-})
-
 test("an event that is larger than the spool is refused, and fills it for no other", async () => {
   broker.state = "down"
   const spool = open({ maxBytes: 100 })
@@ -103,28 +88,6 @@ test("an event that is larger than the spool is refused, and fills it for no oth
 })
 
 describe("the file", () => {
-  test("is one process's at a time", () => {
-    open()
-    expect(() => open({}, new ScriptedBroker())).toThrow(
-      expect.objectContaining({
-        code: "log_locked",
-        message: `The spool ${file} is being written to by process ${process.pid}; stop that one, or name another file`,
-      }),
-    )
-  })
-
-  test("is not taken for one when it is an embedded log", async () => {
-    const log = { log: pino({ level: "silent" }), metrics: { batch() {} } }
-    await openEmbedded({ directory }, log).close()
-    const file = join(directory, "log.sqlite")
-    expect(() => open({ file })).toThrow(
-      expect.objectContaining({
-        code: "log_io",
-        message: `${file} is not a Hookline spool; name another file`,
-      }),
-    )
-  })
-
   test("becomes small again when much was forwarded", async () => {
     broker.state = "down"
     const spool = open()

@@ -95,24 +95,6 @@ describe("while the broker is down", () => {
   })
 })
 
-test("events that stay though the broker seems to be up are logged once, make the topic impaired, and are not when they go", async () => {
-  broker.state = "down"
-  const spool = open()
-  await publish(spool, "a")
-  await publish(spool, "b", { topic: "other" })
-  broker.refuses = ({ topic }) => (topic === "t" ? MISSING : undefined)
-  broker.state = "up"
-  await until("one topic is stuck", () => spool.spool().stuckTopics === 1)
-  expect(spool.impaired()).toMatchObject([
-    { topic: "t", isWhole: true, problem: expect.stringContaining("there is no such topic") },
-  ])
-  broker.refuses = () => undefined
-  await until("it goes", () => spool.spool().stuckTopics === 0)
-  expect(texts().toSorted()).toEqual(["a", "b"])
-  const logged = lines.filter(({ msg }) => /stuck|again/.test(msg) && !msg.startsWith("spooled events"))
-  expect(logged.map(({ topic }) => topic)).toEqual(["t", "t"])
-}, 15_000)
-
 describe("order", () => {
   test("what is at a broker that stalls is taken back and keeps its place before what comes later", async () => {
     const spool = open()

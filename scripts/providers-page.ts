@@ -1,6 +1,8 @@
 import {
   EVENT_PARTS,
+  eventHeaders,
   isForgeable,
+  isSigned,
   placesOf,
   type EventLocations,
 } from "../src/verify/presets/event-locations.ts"
@@ -47,6 +49,7 @@ export async function renderProviders(page: string): Promise<string> {
           [
             `\`${name}\``,
             ...EVENT_PARTS.map((part) => where(placesOf(event, part))),
+            keptHeaders(event, toFamily(scheme)),
             deduplication(event, toFamily(scheme)),
           ],
         ],
@@ -56,7 +59,15 @@ export async function renderProviders(page: string): Promise<string> {
   )
   return replaceParts(page, [
     table(["preset", "provider", "scheme", "needs", "tolerance", "signs", "URL", "note"], presets),
-    table(["preset", ...EVENT_PARTS.map((part) => `\`event:${part}\``), "key of a Deduplicator"], events),
+    table(
+      [
+        "preset",
+        ...EVENT_PARTS.map((part) => `\`event:${part}\``),
+        "record headers",
+        "key of a Deduplicator",
+      ],
+      events,
+    ),
     table(["kind", "needs", "may have", "tolerance"], kinds),
     table(["preset", "Decoder", "as documented"], bodies),
     await renderBodies(),
@@ -64,6 +75,15 @@ export async function renderProviders(page: string): Promise<string> {
 }
 
 const where = (places: readonly string[]): string => places.map((it) => `\`${it}\``).join(", or ")
+
+/** The request headers that its records have, and which of them are signed. */
+const keptHeaders = (event: EventLocations, scheme: Family): string =>
+  eventHeaders(event)
+    .map((name) => {
+      const isCovered = isSigned(`header:${name}`, usualCoverage(scheme))
+      return `\`${name.toLowerCase()}\`${isCovered ? " (signed)" : ""}`
+    })
+    .join(", ")
 
 /** What `event:id` means for it. */
 function deduplication(event: EventLocations, scheme: Family): string {

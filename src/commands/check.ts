@@ -4,6 +4,7 @@ import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { describeUnusable, noProxy, proxySetting, showProxy } from "../outgoing/proxied-fetch.ts"
 import type { Plan, PlannedPipeline } from "../runtime/plan/plan.ts"
+import { senderOf } from "../runtime/plan/sender.ts"
 import { reach } from "../runtime/reach.ts"
 import { findFamily, nameOf, type ProviderRef } from "../verify/presets/providers.ts"
 
@@ -79,9 +80,10 @@ function printPlan(plan: Plan): void {
     const secured = security === undefined ? "" : ` (${security})`
     console.log(`connection ${id}: ${place}${secured}${spool === undefined ? "" : `, spool ${spool.file}`}`)
   }
-  for (const { id, listen, path, topic, routed, verification } of pipelines) {
+  for (const { id, listen, path, topic, routed, verification, headers } of pipelines) {
     const others = routed === undefined ? "" : `, routed to ${routed.join(", ")}`
-    console.log(`${id}: ${listen}${path} -> topic ${topic}${others}; verification: ${verification}`)
+    const kept = headers === undefined ? "" : `; record headers: ${headers.join(", ")}`
+    console.log(`${id}: ${listen}${path} -> topic ${topic}${others}; verification: ${verification}${kept}`)
   }
   console.log(`admin: ${admin}`)
 }
@@ -104,6 +106,10 @@ function describe({ connections, pipelines, admin: { listen } }: Plan) {
       const routed = pipeline.processors.flatMap((it) =>
         typeof it === "function" ? [] : (it.component.routing?.(it.values).topics ?? []),
       )
+      const sender = senderOf(pipeline.processors)
+      const headers = [...pipeline.processors, pipeline.sink].flatMap((it) =>
+        typeof it === "function" ? [] : (it.component.recordHeaders?.(it.values, sender) ?? []),
+      )
       return {
         id: pipeline.id,
         listen: formatEndpoint({ host, port }),
@@ -112,6 +118,7 @@ function describe({ connections, pipelines, admin: { listen } }: Plan) {
         topic,
         ...(routed.length > 0 && { routed }),
         verification,
+        ...(headers.length > 0 && { headers: [...new Set(headers)] }),
       }
     }),
     admin: listen === "off" ? "off" : formatEndpoint(listen),

@@ -1,7 +1,7 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { loadForCommand } from "../config/file/load.ts"
 import { parsePointer } from "../json/pointer.ts"
-import { placesOf, type EventLocations } from "../verify/presets/event-locations.ts"
+import { headerNameIn, placesOf, type EventLocations } from "../verify/presets/event-locations.ts"
 import { presetOf } from "../verify/presets/providers.ts"
 import { isJson } from "../json/check.ts"
 
@@ -10,7 +10,7 @@ const MOST_SHOWN = 80
 
 /**
  * What finds the type of a topic's events: in the header `ce_type` of CloudEvents, or where the provider of a pipeline that
- * publishes to the topic has it in the body. `-`: there is none.
+ * publishes to the topic has it. `-`: there is none.
  *
  * @throws HooklineError `no_input`
  */
@@ -27,8 +27,9 @@ export function eventTypeIn(file: string | undefined, topic: string): (record: S
   const provider = publishing && text(publishing.components, "Verifier", "provider")
   const places = placesOf((provider === undefined ? undefined : presetOf(provider)?.event) ?? USUAL, "type")
   const finders = places.flatMap((place) => parsePointer(place.replace(/^json:/, "")) ?? [])
+  const names = ["ce_type", ...places.flatMap((place) => headerNameIn(place)?.toLowerCase() ?? [])]
   return ({ headers, value }) => {
-    const header = headers.find(([name]) => name === "ce_type")?.[1]
+    const header = headers.find(([name]) => names.includes(name))?.[1]
     const inBody = (): Uint8Array | undefined =>
       finders
         .values()

@@ -4,6 +4,7 @@ import { lastRecords } from "../brokers/records-before.ts"
 import { mergeByTime } from "../brokers/merge-by-time.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import { HooklineError } from "../errors.ts"
+import { maskHeader } from "../verify/explain/mask-request.ts"
 import { withoutSchemaId } from "../json/schema-id.ts"
 import { isColoured, painter } from "./colours.ts"
 import type { OffsetFlag } from "./flag-values.ts"
@@ -198,4 +199,13 @@ function formatter(asked: RecordFormat | undefined): (record: StoredRecord) => s
   }
 }
 
-const shown = (record: StoredRecord): StoredRecord => ({ ...record, value: withoutSchemaId(record.value) })
+/** As the admin page shows it: credentials in headers are masked. */
+const shown = (record: StoredRecord): StoredRecord => ({
+  ...record,
+  headers: record.headers.map(([name, bytes]) => {
+    const text = Buffer.from(bytes).toString()
+    const masked = maskHeader(name, text)
+    return [name, masked === text ? bytes : Buffer.from(masked)]
+  }),
+  value: withoutSchemaId(record.value),
+})

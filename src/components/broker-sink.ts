@@ -1,5 +1,5 @@
 import { steadyMs } from "../clock/clock.ts"
-import { list, oneOf, text } from "../config/options/option-types.ts"
+import { list, oneOf, text, type OptionSet, type Values } from "../config/options/option-types.ts"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Event } from "../pipeline/event.ts"
 import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
@@ -16,12 +16,53 @@ import {
 } from "./broker-sink/cloud-events.ts"
 import { isTraceHeader, publishedTo, startPublishing, traceHeaders } from "./broker-sink/tracing.ts"
 import { checkRegistry, schemaJudge, VALUE_FORMAT_OPTIONS, withSchemaId } from "./broker-sink/value-format.ts"
-import { defineComponent } from "./define-component.ts"
+import { defineComponent, type ComponentContext } from "./define-component.ts"
 import { deadLetterRecord } from "./broker-sink/dead-letter-record.ts"
 import { EXTRACTION, checkExtractions } from "./extraction.ts"
+import {
+  ALL_HEADERS,
+  allHeadersOf,
+  eventHeadersOf,
+  keepRequestHeaders,
+  NO_HEADERS,
+} from "./request-headers.ts"
 import { TOPIC_NAME } from "../pipeline/topic-name.ts"
 
-const HEADER_FORM = `a name, =, and ${EXTRACTION.form}`
+const HEADER_FORM = `a name, =, and ${EXTRACTION.form}; or ${NO_HEADERS}, or ${ALL_HEADERS}`
+/** Of what is no list. */
+const isWord = (text: string): boolean => text === NO_HEADERS || text === ALL_HEADERS
+
+const OPTIONS = {
+  topic: text({
+    ...TOPIC_NAME,
+    doc: "The topic that events are published to, unless a Router chooses another.",
+  }),
+  connection: text({
+    optional: true,
+    doc: "Id of the connection to publish on. Needed only where there are several.",
+  }),
+  key: text({
+    ...EXTRACTION,
+    optional: true,
+    doc: "The source of a record's key: `json:/pointer` into the body, `header:Name`, `path`, or `event:id`, `event:type`, `event:time`, where the provider's preset knows it (see providers.md). Records of one key keep their order; an event without it is published without a key.",
+  }),
+  headers: list(text({ form: HEADER_FORM, accepts: (value) => isWord(value) || isHeader(value), doc: "" }), {
+    optional: true,
+    doc: "Record headers, each as `name=json:/pointer`, `name=header:Name`, `name=path` or `name=event:type`. Those that an event lacks are omitted. Default: the request headers in which the provider's preset has the event's id, type, time or source, under their names in lower case; see headers.md. `none`: no headers; `*`: all request headers but those of the connection and credentials.",
+  }),
+  ...CLOUDEVENTS_OPTIONS,
+  trace_headers: oneOf(["off", "on"], {
+    default: "off",
+    doc: "With `on`, the request's `traceparent` and `tracestate` (W3C Trace Context) are record headers, where they are well-formed; with `[traces]`, those of the span that publishes the record, see traces.md.",
+  }),
+  ...VALUE_FORMAT_OPTIONS,
+  dead_letter_topic: text({
+    ...TOPIC_NAME,
+    optional: true,
+    doc: "The topic for verified events that the pipeline refused (4xx) or dropped as invalid: the body as received, with the reason in headers, see dead-letters.md. Needs a Verifier, or `tls_client_ca`. Without it only accepted events are published.",
+  }),
+} satisfies OptionSet
+type Options = typeof OPTIONS
 
 /** Publishes each event to a topic and waits for the broker's acknowledgement. */
 export const brokerSink = defineComponent({
@@ -30,42 +71,15 @@ export const brokerSink = defineComponent({
   aliases: ["KafkaSink"],
   summary:
     "Publishes each event to a topic of a connection's broker; the sender is answered after its acknowledgement.",
-  options: {
-    topic: text({
-      ...TOPIC_NAME,
-      doc: "The topic that events are published to, unless a Router chooses another.",
-    }),
-    connection: text({
-      optional: true,
-      doc: "Id of the connection to publish on. Needed only where there are several.",
-    }),
-    key: text({
-      ...EXTRACTION,
-      optional: true,
-      doc: "The source of a record's key: `json:/pointer` into the body, `header:Name`, `path`, or `event:id`, `event:type`, `event:time`, where the provider's preset knows it (see providers.md). Records of one key keep their order; an event without it is published without a key.",
-    }),
-    headers: list(text({ form: HEADER_FORM, accepts: (value) => isHeader(value), doc: "" }), {
-      optional: true,
-      doc: "Record headers, each as `name=json:/pointer`, `name=header:Name`, `name=path` or `name=event:type`. Those that an event lacks are omitted.",
-    }),
-    ...CLOUDEVENTS_OPTIONS,
-    trace_headers: oneOf(["off", "on"], {
-      default: "off",
-      doc: "With `on`, the request's `traceparent` and `tracestate` (W3C Trace Context) are record headers, where they are well-formed; with `[traces]`, those of the span that publishes the record, see traces.md.",
-    }),
-    ...VALUE_FORMAT_OPTIONS,
-    dead_letter_topic: text({
-      ...TOPIC_NAME,
-      optional: true,
-      doc: "The topic for verified events that the pipeline refused (4xx) or dropped as invalid: the body as received, with the reason in headers, see dead-letters.md. Needs a Verifier, or `tls_client_ca`. Without it only accepted events are published.",
-    }),
-  },
+  options: OPTIONS,
   check(checking) {
     const { values, wrong } = checking
     const { topic, headers, cloudevents, trace_headers, dead_letter_topic: letters } = values
     checkRegistry(checking)
+    if (headers !== undefined && headers.length > 1 && headers.some(isWord))
+      wrong("headers", `${headers.find(isWord)} is the whole value; remove it, or the others`)
     for (const header of headers ?? []) {
-      const [name] = splitHeader(header)!
+      const [name] = splitHeader(header) ?? [""]
       if (cloudevents === "binary" && isCloudEventHeader(name))
         wrong("headers", `${name} is set by cloudevents = binary; remove it here`)
       if (trace_headers === "on" && isTraceHeader(name))
@@ -78,8 +92,15 @@ export const brokerSink = defineComponent({
     const { key, headers } = values
     checkCloudEventsInPipeline({ values, sender, wrong })
     if (key !== undefined) checkExtractions([key], sender, (text) => wrong("key", text))
-    const texts = headers?.map((header) => splitHeader(header)![1]) ?? []
+    const texts = headers?.flatMap((header) => splitHeader(header)?.[1] ?? []) ?? []
     checkExtractions(texts, sender, (text) => wrong("headers", text))
+    const secret = sender?.covers?.credential?.header
+    if (secret !== undefined && texts.some((text) => text.toLowerCase() === `header:${secret}`))
+      wrong("headers", `${secret} is the secret that ${sender!.name} sends, which no record may contain`)
+  },
+  recordHeaders({ headers }, sender) {
+    if (headers === undefined) return eventHeadersOf(sender)
+    return headers.includes(NO_HEADERS) ? [] : headers.map((header) => splitHeader(header)?.[0] ?? header)
   },
   create(values, context) {
     const { topic, connection, key, headers, dead_letter_topic: letters } = values
@@ -88,8 +109,9 @@ export const brokerSink = defineComponent({
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
     const keyOf = key === undefined ? undefined : EXTRACTION.parse(key, context.sender)
     const tracing = values.trace_headers === "on" ? [traceHeaders] : []
+    const kept = keptHeaders(values, context)
     const adding = [
-      headers && configuredHeaders(headers, context.sender),
+      kept ?? (headers && configuredHeaders(headers, context.sender)),
       cloudEventHeaders(values, context),
       ...tracing,
     ].filter((it) => it !== undefined)
@@ -140,7 +162,8 @@ export const brokerSink = defineComponent({
           const { trace } = event.request
           const span = trace && startPublishing(trace, letters, `publish ${letters}`, messagingSystem)
           const record = deadLetterRecord(letters, event, outcome, from)
-          const headers = [...record.headers!, ...headersOf(event, tracing, span)]
+          const more = kept === undefined ? tracing : [kept, ...tracing]
+          const headers = [...record.headers!, ...headersOf(event, more, span)]
           return publish({ ...record, headers }, event, span)
         },
       },
@@ -173,8 +196,26 @@ function isHeader(header: string): boolean {
   return split !== undefined && EXTRACTION.accepts(split[1])
 }
 
+/** Headers of the request, under their own names; undefined: a list says what is kept, or nothing is. */
+function keptHeaders(
+  { headers, cloudevents, trace_headers }: Pick<Values<Options>, "headers" | "cloudevents" | "trace_headers">,
+  { sender, log }: Pick<ComponentContext, "sender" | "log">,
+): AddHeaders | undefined {
+  const isTaken = (name: string): boolean =>
+    (cloudevents === "binary" && isCloudEventHeader(name)) || (trace_headers === "on" && isTraceHeader(name))
+  const names = headers === undefined ? eventHeadersOf(sender) : []
+  const isAll = headers?.includes(ALL_HEADERS) === true
+  if (!isAll && names.length === 0) return undefined
+  const keep = keepRequestHeaders(isAll ? allHeadersOf(sender, isTaken) : () => names, log)
+  return (event, added) =>
+    keep(event, (name, value) => {
+      // what verifies the signature again is kept by the Enricher
+      if (event.recordHeaders?.has(name) !== true) added.push([name, value])
+    })
+}
+
 function configuredHeaders(given: readonly string[], sender: KnownSender | undefined): AddHeaders {
-  const specs = given.map((header) => {
+  const specs = given.filter(isHeader).map((header) => {
     const [name, extraction] = splitHeader(header)!
     return { name, extract: EXTRACTION.parse(extraction, sender)! }
   })

@@ -80,6 +80,10 @@ export interface Component<
   readonly sender?: ((values: Partial<Values<O>>) => KnownSender | undefined) | undefined
   /** Rules that need the rest of the pipeline, in addition to `check`; run where all its options are valid. */
   readonly checkInPipeline?: ((checking: CheckingInPipeline<O>) => void) | undefined
+  /** Names of the record headers that it adds to events, for `check`: `*`, all of the request. */
+  readonly recordHeaders?:
+    | ((values: Partial<Values<O>>, sender: KnownSender | undefined) => readonly string[])
+    | undefined
   /** The store of its keys, which other components of the pipeline may share. */
   readonly store?: ((values: Values<O>) => Store) | undefined
   /** Why several workers can't run it with these options: the key and the remedy; undefined: they can. */

@@ -3,6 +3,7 @@ import { oneOf } from "../config/options/option-types.ts"
 import { splice } from "../json/splice.ts"
 import { toName, type Name } from "../json/name.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
+import type { KnownSender } from "../verify/presets/event-locations.ts"
 import { defineComponent, type ComponentContext } from "./define-component.ts"
 import { toLocalTime } from "./local-time.ts"
 import { keepRequestHeaders } from "./request-headers.ts"
@@ -32,6 +33,8 @@ export const enricher = defineComponent({
         `received would put the secret that ${sender.name} sends into the record, since it signs nothing; set value = enriched`,
       )
   },
+  recordHeaders: ({ value }, sender) =>
+    value === "received" ? ["received_at", "source", "received-content-type", ...verifying(sender)] : [],
   create: ({ value }, context) => (value === "received" ? keepReceived(context) : enrich),
 })
 
@@ -61,10 +64,15 @@ function beginningOf(value: Uint8Array): Uint8Array {
 
 const SOURCE = Buffer.from("webhook")
 
+/** Names of the headers that a signature verifies with. */
+const verifying = (sender: KnownSender | undefined): readonly string[] => [
+  ...new Set([...(sender?.covers?.signature ?? []), ...(sender?.covers?.headers ?? [])]),
+]
+
 /** Publishes the body as received, with what verifies it again. */
 function keepReceived({ sender, log }: ComponentContext): Processor {
-  const { signature = [], headers = [], url = false, isInQuery = false } = sender?.covers ?? {}
-  const names = [...new Set([...signature, ...headers])]
+  const { url = false, isInQuery = false } = sender?.covers ?? {}
+  const names = verifying(sender)
   const keepSignature = keepRequestHeaders(() => names, log)
   return (event) => {
     const { receivedAtMs, request, list } = event

@@ -1,25 +1,62 @@
 // Hot path: every event whose record keeps headers of its request passes here.
 import { rarely } from "../clock/lasting.ts"
+import { OF_THE_CONNECTION } from "../http/submission.ts"
 import type { Event } from "../pipeline/event.ts"
 import type { Logger } from "../telemetry/log.ts"
+import { isTokenName, maskValue } from "../verify/explain/mask-text.ts"
+import { eventHeaders, type KnownSender } from "../verify/presets/event-locations.ts"
 
 /** Most headers of a request in its record, and their bytes, names included. */
 const MOST_HEADERS = 64
 const MOST_BYTES = 8192
 
 /** Appends headers of the event's request to those of its record. */
-export type KeepHeaders = (event: Event, keep: (name: string, value: Uint8Array) => void) => void
+type KeepHeaders = (event: Event, keep: (name: string, value: Uint8Array) => void) => void
+
+/** Names of a request's headers in its record, in lower case, since brokers compare them byte by byte. */
+type NamesOf = (headers: Headers) => readonly string[]
+
+/** What `headers` of a BrokerSink may be instead of a list: no header of the request, or all but credentials. */
+export const NO_HEADERS = "none"
+export const ALL_HEADERS = "*"
+
+/** The headers that belong to the provider's events; none where one is the secret itself. */
+export const eventHeadersOf = (sender: KnownSender | undefined): readonly string[] =>
+  eventHeaders(sender?.event ?? {})
+    .map((name) => name.toLowerCase())
+    .filter((name) => name !== sender?.covers?.credential?.header)
+
+/** Names that Hookline itself gives to record headers. */
+const OWN = /^(?:received[-_]|source$|hookline\.)/
+
+/** All headers but those of the connection, credentials, and names that are taken. */
+export const allHeadersOf =
+  (sender: KnownSender | undefined, isTaken: (name: string) => boolean): NamesOf =>
+  (headers) => {
+    const ofConnection = headers
+      .get("connection")
+      ?.toLowerCase()
+      .split(/\s*,\s*/)
+    return [...headers].flatMap(([name, value]) =>
+      OF_THE_CONNECTION.has(name) ||
+      ofConnection?.includes(name) ||
+      name === sender?.covers?.credential?.header ||
+      isTokenName(name) ||
+      maskValue(value) !== value ||
+      OWN.test(name) ||
+      isTaken(name)
+        ? []
+        : name,
+    )
+  }
 
 /**
- * Request headers as record headers: named in lower case, since brokers compare names byte by byte; one that came several times has its
- * values joined by commas. What is beyond the limits is left out, and logged.
+ * Request headers as record headers. One that came several times has its values joined by commas. What is beyond the limits
+ * is left out, and logged.
  *
- * @param namesOf those of a request, in lower case, the most important first
+ * @param namesOf the most important first
  */
-export function keepRequestHeaders(
-  namesOf: (headers: Headers) => Iterable<string>,
-  log: Pick<Logger, "warn">,
-): KeepHeaders {
+export function keepRequestHeaders(namesOf: NamesOf, log: Pick<Logger, "warn">): KeepHeaders {
   const logLeftOut = rarely(60_000, (events) =>
     log.warn({ events }, "request headers beyond 64 or 8 KiB are not in the record"),
   )

@@ -5,7 +5,8 @@ import { parseCondition, type Matches } from "../../brokers/record-filter.ts"
 import { recordsBefore } from "../../brokers/records-before.ts"
 import { isJson } from "../../json/check.ts"
 import { parsePointer } from "../../json/pointer.ts"
-import { placesOf } from "../../verify/presets/event-locations.ts"
+import { maskHeader } from "../../verify/explain/mask-request.ts"
+import { headerNameIn, placesOf } from "../../verify/presets/event-locations.ts"
 import { withoutSchemaId } from "../../json/schema-id.ts"
 import type { PipelineInfo, Service } from "../service.ts"
 import { liveRecords } from "./live-records.ts"
@@ -150,7 +151,10 @@ const recordRoute = ({ service }: RecordsDeps): ApiRoute =>
           summary: summarizer(pipeline)(record),
           key_base64: key === undefined ? null : base64(key),
           value_base64: base64(value),
-          headers: headers.map(([name, bytes]) => ({ name, value: Buffer.from(bytes).toString() })),
+          headers: headers.map(([name, bytes]) => ({
+            name,
+            value: maskHeader(name, Buffer.from(bytes).toString()),
+          })),
         }
       }),
   })
@@ -227,7 +231,8 @@ function partOf(pipeline: PipelineInfo | undefined, part: "id" | "type"): Part |
     (place): ((...of: Parameters<Part>) => Uint8Array | undefined)[] => {
       const find = place.startsWith("json:") ? parsePointer(place.slice("json:".length)) : undefined
       if (find !== undefined) return [({ value }, json) => (json ? find(withoutSchemaId(value)) : undefined)]
-      const header = recordHeaders.get(`event:${part}`) ?? recordHeaders.get(place)
+      const header =
+        recordHeaders.get(`event:${part}`) ?? recordHeaders.get(place) ?? headerNameIn(place)?.toLowerCase()
       return header === undefined ? [] : [({ headers }) => headers.find(([name]) => name === header)?.[1]]
     },
   )

@@ -27,13 +27,19 @@ export async function maskRequest(
 ) {
   const known = await knownMasks(request, verifications, nowMs)
   const mask: Conceal = (text) => known(maskValue(text))
-  const headers = [...request.headers].map(([name, value]): [string, string] => {
-    if (isTokenName(name)) return [name, hiddenAfterScheme(value)]
-    return [name, isSignatureName(name) ? mask(value).replace(RUN, shortened) : mask(value)]
-  })
+  const headers = [...request.headers].map(([name, value]): [string, string] => [
+    name,
+    maskHeader(name, value, mask),
+  ])
   const at = request.url.indexOf("?") + 1
   const url = at === 0 ? request.url : request.url.slice(0, at) + known(maskQuery(request.url.slice(at)))
   return { url, headers, body: maskBytes(request.body, (text) => maskText(known(text))) }
+}
+
+/** A header's value, of a request or a record, by its name and what has the form of a credential. */
+export function maskHeader(name: string, value: string, mask: Conceal = maskValue): string {
+  if (isTokenName(name)) return hiddenAfterScheme(value)
+  return isSignatureName(name) ? mask(value).replace(RUN, shortened) : mask(value)
 }
 
 const shortened = (value: string): string =>

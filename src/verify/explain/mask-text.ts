@@ -8,7 +8,7 @@
 
 /** The end of a name whose value is a credential, in words joined by hyphens. */
 const CREDENTIAL =
-  /(?:tokens?|secrets?|passwords?|passwd|passphrases?|passcode|credentials?|authori[sz]ation|authentication|cookies?2?|jwts?)$|(?:^|-)(?:auth|pwd|pass|pin|otp|bearer|session|session-?ids?)$|(?:api|app|application|access|private|secret|subscription|functions?|master|auth|sas|shared|account|client|webhook|signing|encryption|session|consumer|security|service)-?keys?$/
+  /(?:(?<!idempotency-)tokens?|secrets?|passwords?|passwd|passphrases?|passcode|credentials?|authori[sz]ation|authentication|cookies?2?|jwts?)$|(?:^|-)(?:auth|pwd|pass|pin|otp|bearer|session|session-?ids?)$|(?:api|app|application|access|private|secret|subscription|functions?|master|auth|sas|shared|account|client|webhook|signing|encryption|session|consumer|security|service)-?keys?$/
 const SIGNATURE = /(?:signatures?|hmacs?|digests?)(?:-?(?:v?\d+|ed-?25519))?$|(?:^|-)(?:sig|sign)$/
 /** In headers and queries also: elsewhere these name other things. */
 const SHORT = /^(?:key|code)$/

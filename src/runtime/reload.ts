@@ -3,7 +3,7 @@ import type { AdminServer } from "../admin/server.ts"
 import type { Service } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { inSlices, type Steps } from "../clock/slices.ts"
-import { captureOf } from "../config/sections/admin.ts"
+import { captureOf, detailOf } from "../config/sections/admin.ts"
 import type { HooklineError } from "../errors.ts"
 import { defaultInFlightBytes } from "../http/admission/budget.ts"
 import type { Route } from "../http/route.ts"
@@ -81,6 +81,7 @@ export async function changePlan(
     signal.throwIfAborted()
     const plan = await read()
     checkSpools(connectionsBefore, plan)
+    deps.metrics.setDetail(detailOf(plan.admin.metrics_detail, plan.pipelines.length))
     const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
     const building = { ...deps, plan, connections, transaction, workers: membership?.workers ?? 1 }
     const pipelines = await inSlices(acquirePipelines(building), signal)

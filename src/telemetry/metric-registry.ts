@@ -53,7 +53,11 @@ const labelPair = (label: string, value: LabelValue): string =>
 
 /** A series of a counter. */
 export class Tally {
-  count = 0
+  count: number
+
+  constructor(count = 0) {
+    this.count = count
+  }
 
   /** Adds; 0: its series begins, so that a rate sees its first event. */
   add(count = 1): void {
@@ -63,6 +67,8 @@ export class Tally {
 
 /** Series by the values of the labels after the first; of several, joined by JOINT. */
 type Group<T> = Map<LabelValue, T>
+
+type Entry<T> = readonly [values: readonly LabelValue[], series: T]
 
 /** In no label value of Hookline's: ids, reasons, outcomes and statuses have no control characters. */
 const JOINT = "\0"
@@ -74,6 +80,8 @@ const JOINT = "\0"
 abstract class SeriesOf<T> extends DeclaredMetric {
   /** By the value of the first label, "" without labels; a group, where there are others. */
   readonly #byFirst = new Map<LabelValue, T | Group<T>>()
+  /** Series that are kept elsewhere, in another form. */
+  others: () => Iterable<Entry<T>> = () => []
 
   protected abstract create(): T
 
@@ -96,11 +104,12 @@ abstract class SeriesOf<T> extends DeclaredMetric {
   }
 
   /** Every series with its label values. */
-  *entries(): IterableIterator<readonly [values: readonly LabelValue[], series: T]> {
+  *entries(): IterableIterator<Entry<T>> {
     for (const [first, found] of this.#byFirst)
       if (found instanceof Map)
         for (const [rest, series] of found) yield [[first, ...String(rest).split(JOINT)], series]
       else yield [[first], found]
+    yield* this.others()
   }
 }
 
@@ -167,7 +176,9 @@ export class Distribution extends SeriesOf<Observations> {
 }
 
 /** What a metric without series of its own has at a scrape, by label values. */
-export type Readings = () => Iterable<readonly [values: readonly LabelValue[], value: number]>
+export type Readings = () => Iterable<
+  readonly [values: readonly LabelValue[], value: number, suffix?: string]
+>
 
 /** A metric that is read from what runs. */
 class ReadMetric extends DeclaredMetric {
@@ -179,7 +190,7 @@ class ReadMetric extends DeclaredMetric {
   }
 
   *lines(): Iterable<MetricLine> {
-    for (const [values, value] of this.#read()) yield [this.series(values), value]
+    for (const [values, value, suffix] of this.#read()) yield [this.series(values, suffix), value]
   }
 }
 

@@ -106,3 +106,46 @@ test("gauges are read at each scrape", async () => {
     'hookline_connection_ready{connection="log"} 1',
   ])
 })
+
+test("a pipeline without detail has at most twelve series, and shares those with reasons and the histograms", async () => {
+  const metrics = new Metrics()
+  metrics.setDetail((id) => id === "detailed")
+  const begun = (await scraped(metrics)).split("\n").filter((line) => line.includes('pipeline="'))
+  expect(begun).toEqual([])
+  for (const id of ["a", "b"]) {
+    const handles = metrics.pipeline(id)
+    handles.begin(["accepted"])
+    for (const status of [200, 202, 302, 400, 404, 500, 503]) handles.answered(status)
+    for (const outcome of ["accepted", "dropped", "answered"] as const) handles.ended(outcome, "")
+    for (const reason of ["a", "b", "internal"]) handles.ended("rejected", reason)
+    for (const reason of ["stale", "no_signature"]) handles.unverified(reason, "enforce")
+    handles.received(10)
+    for (const ms of [2, 3]) handles.acknowledged(ms)
+    handles.took("accepted", 1)
+    handles.deadLetter("invalid_json")
+  }
+  metrics.pipeline("detailed").unverified("stale", "enforce")
+  expect(await linesOf(metrics, "hookline_verification_failures_total")).toEqual([
+    'hookline_verification_failures_total{pipeline="detailed",reason="stale",mode="enforce"} 1',
+    'hookline_verification_failures_total{pipeline="a",reason="",mode="enforce"} 2',
+    'hookline_verification_failures_total{pipeline="b",reason="",mode="enforce"} 2',
+  ])
+  const lines = (await scraped(metrics)).split("\n")
+  expect(lines.filter((line) => line.includes('pipeline="a"'))).toEqual([
+    'hookline_http_requests_total{pipeline="a",status="2xx"} 3',
+    'hookline_http_requests_total{pipeline="a",status="4xx"} 2',
+    'hookline_http_requests_total{pipeline="a",status="5xx"} 2',
+    'hookline_events_total{pipeline="a",outcome="accepted",reason=""} 1',
+    'hookline_events_total{pipeline="a",outcome="dropped",reason=""} 1',
+    'hookline_events_total{pipeline="a",outcome="rejected",reason=""} 2',
+    'hookline_events_total{pipeline="a",outcome="answered",reason=""} 1',
+    'hookline_events_total{pipeline="a",outcome="rejected",reason="internal"} 1',
+    'hookline_received_bytes_total{pipeline="a"} 10',
+    'hookline_verification_failures_total{pipeline="a",reason="",mode="enforce"} 2',
+    'hookline_pipeline_acknowledgement_seconds_sum{pipeline="a"} 0.005',
+    'hookline_pipeline_acknowledgement_seconds_count{pipeline="a"} 2',
+  ])
+  expect(lines).toContain('hookline_dead_letters_total{pipeline="*",reason="invalid_json"} 2')
+  expect(lines).toContain('hookline_acknowledgement_seconds_count{pipeline="*"} 4')
+  expect(lines).toContain('hookline_answer_seconds_count{pipeline="*",outcome="accepted"} 2')
+})

@@ -27,8 +27,8 @@ export class Metrics {
   #prepare = async (): Promise<unknown> => undefined
 
   readonly #pipelines = pipelineMetrics(this.#registry)
-  /** The handles of a pipeline, the same for every call with its id. */
   readonly pipeline = this.#pipelines.pipeline
+  readonly setDetail = this.#pipelines.setDetail
   readonly #connections = connectionMetrics(this.#registry)
   /** The handles of connections, by id. */
   readonly connection = this.#connections.connection

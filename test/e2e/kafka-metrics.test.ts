@@ -32,7 +32,7 @@ const filled = (expression: string): string =>
   expression.replaceAll("$__rate_interval", "1m").replaceAll(/\$\w+/g, ".*")
 
 const kafka = await kafkaForTests()
-/** A service with every processor on an embedded log, one with a spool and traces, and one with workers. */
+/** A service with every processor on an embedded log, one with a spool, traces and no detail of pipelines, and one with workers. */
 describe.skipIf(kafka === undefined)("the metrics of services that have every part", () => {
   const folder = temporaryFolder()
   const running = new Map<string, RunningHookline>()
@@ -47,7 +47,10 @@ describe.skipIf(kafka === undefined)("the metrics of services that have every pa
     await createTopic(kafka!, topic)
     const connection = onKafka(kafka!)
     const spooled = configurationOf({ connection: `${connection}\nspool = spool.sqlite`, topic })
-    const traced = `${spooled}\n[traces]\nendpoint = http://127.0.0.1:${await freePort()}`
+    const traced = `${spooled}\n[traces]\nendpoint = http://127.0.0.1:${await freePort()}`.replace(
+      "[admin]\n",
+      "[admin]\nmetrics_detail = none\n",
+    )
     const [log, spool, workers] = await Promise.all([
       startEveryProcessor(join(folder.path, "hookline-log")),
       startHookline(traced, { folder: folder.make("spool") }),

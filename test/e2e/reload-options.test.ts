@@ -27,6 +27,7 @@ import {
   type OptionChanges,
 } from "../support/option-changes.ts"
 import { freePort } from "../support/ports.ts"
+import { scraped } from "../support/scraped.ts"
 
 const folder = folderOfTests()
 let changes: OptionChanges
@@ -301,6 +302,15 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     expect(await captured(runtime)).toBe(175)
     await reload()
     expect(await captured(runtime)).toBeWithin(1, 175)
+  },
+  async "admin metrics_detail"({ runtime, reload }) {
+    const totals = async (id: string) => {
+      runtime.metrics.pipeline(id)
+      return (await scraped(runtime.metrics)).includes(`pipeline="${id}",status="2xx"`)
+    }
+    expect(await totals("first")).toBe(false)
+    await reload()
+    expect([await totals("first"), await totals("next")]).toEqual([false, true])
   },
   async "service max_in_flight_bytes"({ runtime, reload }) {
     using socket = await openSocket(portOf(runtime))

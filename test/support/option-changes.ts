@@ -225,6 +225,7 @@ export function optionChanges(
       capture: ["off", "all"],
       capture_max_requests: ["16", "8"],
       capture_max_bytes: ["1MiB", "64KiB"],
+      metrics_detail: ["auto", "none"],
     },
     traces: {
       endpoint: ["off", "http://127.0.0.1:1"],

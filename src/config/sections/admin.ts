@@ -28,6 +28,18 @@ export const captureOf = ({
   readonly capture?: CaptureMode | undefined
 }): CaptureMode => (listen === "off" ? "off" : (capture ?? (isLoopback(listen.host) ? "refused" : "off")))
 
+/** Pipelines that have all their metrics by default. */
+const MOST_DETAILED = 200
+
+export const DETAIL_WORDS = ["auto", "all", "none"]
+
+/** Which pipelines have all their metrics; the others have totals. @param pipelines how many there are */
+export function detailOf(detail: readonly string[], pipelines: number): (id: string) => boolean {
+  const [word] = detail
+  const isAll = word === "all" || (word === "auto" && pipelines <= MOST_DETAILED)
+  return (id) => (detail.length === 1 && isAll) || detail.includes(id)
+}
+
 /** The admin listener: probes, metrics, page and API. */
 export const ADMIN = defineSection({
   title: "admin",
@@ -66,6 +78,11 @@ export const ADMIN = defineSection({
       default: "16MiB",
       reload: "live",
       doc: "How much memory they take. A body over a quarter of it is not kept.",
+    }),
+    metrics_detail: list(text({ doc: "A pipeline's id, or a word." }), {
+      default: "auto",
+      reload: "live",
+      doc: "Which pipelines have all their metrics: `auto` (all while there are at most 200 pipelines, else none), `all`, `none`, or a list of pipelines. The others have up to twelve series each, and share histograms; see metrics.md. A pipeline that runs keeps its series until a restart.",
     }),
   },
   check({ values: { listen, token }, isGiven, wrong, warn }) {

@@ -1,10 +1,11 @@
-import { enumerate, suggest } from "../../config/file/nearest.ts"
+import { enumerate, nearest, suggest } from "../../config/file/nearest.ts"
 import type { Place } from "../../config/file/problems.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { defaultInFlightBytes } from "../../http/admission/budget.ts"
 import { fileKinds } from "../../brokers/registry.ts"
 import { KEYS_TO_ADD } from "../../brokers/resolve-connection.ts"
 import { camelCase } from "../../config/options/in-code.ts"
+import { DETAIL_WORDS } from "../../config/sections/admin.ts"
 import { realPath } from "../../storage/real-path.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
@@ -51,6 +52,21 @@ export function* checkConnections({
         `no connection to publish on; ${wayToAdd("kafka", location)}`,
       )
     }
+  }
+}
+
+/** Checks that pipelines whose metrics have detail exist. */
+export function* checkDetail({ admin, pipelines, problems }: ResolvedDraft): Steps<void> {
+  const { metrics_detail: detail = [] } = admin.values
+  if (detail.length === 1 && DETAIL_WORDS.includes(detail[0]!)) return
+  const ids = new Set(pipelines.map(({ id }) => id))
+  for (const id of new Set(detail).difference(ids)) {
+    yield
+    const meant = nearest(id, [...ids]) ?? enumerate(DETAIL_WORDS, "or")
+    problems.add(
+      admin.where("metrics_detail"),
+      `unknown pipeline ${JSON.stringify(id)}; did you mean ${meant}?`,
+    )
   }
 }
 

@@ -104,6 +104,7 @@ describe("a plan of the file", () => {
       listen: { host: "127.0.0.1", port: 9464 },
       capture_max_requests: 200,
       capture_max_bytes: 16 * 1024 * 1024,
+      metrics_detail: ["auto"] as readonly string[],
     } as Plan["admin"])
     expect(service).toEqual({
       workers: 1,
@@ -417,6 +418,14 @@ describe("connections", () => {
       "none at all, reported once",
       pipeline("a") + pipeline("b", "path = /b"),
       [`p.conf:3: [pipeline:a:BrokerSink]: no connection to publish on; add [connection:kafka] ${WAYS}`],
+    ],
+    [
+      "metrics of a pipeline that is none",
+      `${KAFKA}${pipeline("abc")}[admin]\nmetrics_detail = abc, abd, auto\n`,
+      [
+        'p.conf:8: [admin] metrics_detail: unknown pipeline "abd"; did you mean abc?',
+        'p.conf:8: [admin] metrics_detail: unknown pipeline "auto"; did you mean auto, all or none?',
+      ],
     ],
     [
       "none of the named id",

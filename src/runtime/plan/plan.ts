@@ -25,6 +25,7 @@ import { resolvePipelines, sectionsByComponent, type ResolvedPart } from "./reso
 import {
   checkConnections,
   checkDeadLetters,
+  checkDetail,
   checkFiles,
   checkBodySizes,
   checkWorkers,
@@ -139,6 +140,7 @@ export function resolveDefaults(
 const CHECKS: readonly ((resolved: ResolvedDraft) => Steps<void>)[] = [
   checkConnections,
   checkFiles,
+  checkDetail,
   checkInPipelines,
   checkDeadLetters,
   checkAddresses,

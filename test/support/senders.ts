@@ -725,6 +725,15 @@ const newer = (): { readonly [name: string]: Sender } => ({
     wrong: { secret: ["v1,whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"] },
   },
 
+  replicate: standard("webhook"),
+  render: standard("webhook"),
+  brex: standard("webhook"),
+  "dodo-payments": standard("webhook"),
+  "incident-io": standard("webhook"),
+  lithic: standard("webhook"),
+  etsy: standard("webhook"),
+  stytch: standard("svix"),
+
   klaviyo: apart(
     "Klaviyo-Signature",
     "Klaviyo-Timestamp",

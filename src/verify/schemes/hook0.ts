@@ -31,7 +31,18 @@ export function hook0(): Family {
         return withHeaders(request, { [SIGNATURE]: `t=${time},h=${names.join(" ")},${signature}` })
       },
     }),
-    { family: "hook0", toleranceMs: 300_000 },
+    {
+      family: "hook0",
+      toleranceMs: 300_000,
+      // which headers are signed is said by each request; senders sign content-type
+      covers: () => ({
+        body: "whole",
+        time: true,
+        id: false,
+        headers: ["content-type"],
+        signature: [SIGNATURE.toLowerCase()],
+      }),
+    },
   )
 }
 

@@ -10,6 +10,7 @@ const GROUPS: readonly (readonly [heading: string, names: RegExp])[] = [
   ["Spool", /^hookline_spool_/],
   ["Process and configuration", /^hookline_log_lines_/],
   ["Embedded log", /^hookline_(log|retention)_/],
+  ["Reconciling", /^hookline_reconcile_/],
   ["Workers", /^hookline_worker_/],
   ["Traces", /^hookline_traces?_/],
   ["Connections", /^hookline_(connection|publish|batch|retried|connects|broker|impaired|partitions)(_|$)/],
@@ -24,6 +25,7 @@ const HEADINGS = [
   "Spool",
   "Embedded log",
   "Deduplicator",
+  "Reconciling",
   "Process and configuration",
   "Workers",
   "Traces",
@@ -62,6 +64,7 @@ async function declaredMetrics(): Promise<MetricRegistry["all"]> {
     spools: () => [],
     logs: () => [],
   })
+  metrics.observeSenders({ reconciles: () => [], silences: () => [] })
   metrics.observeReadiness(() => "ready")
   for (const onFirstUse of ["configuration", "workers", "traces"] as const) void metrics[onFirstUse]
   return metrics.read()

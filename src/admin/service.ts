@@ -1,5 +1,5 @@
 import type { ConnectionKindName } from "../brokers/registry.ts"
-import type { LogReader, SpoolState } from "../brokers/broker.ts"
+import type { Broker, LogReader, SpoolState } from "../brokers/broker.ts"
 import type { CaptureMode } from "../config/sections/admin.ts"
 import type { Submission } from "../http/submission.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
@@ -10,6 +10,7 @@ import type { Verification } from "../verify/presets/providers.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
 import type { Captured, CapturedRequest, CaptureQuery, PublishedPlace } from "./captured.ts"
 import type { ActivitySample } from "./history.ts"
+import type { ReconcileState } from "../reconcile/reconciler.ts"
 import type { Replays } from "./replays.ts"
 
 /** The application as the probes see it. */
@@ -29,6 +30,14 @@ export interface Service extends Status {
   activity(): Promise<readonly ActivitySample[]>
   /** Opens a connection's log for reading; to be closed. @throws HooklineError */
   openReader(connection: string): Promise<LogReader>
+  /** Opens a broker, to be closed; pipelines may use it too. @throws HooklineError */
+  openBroker(connection: string): Promise<Broker>
+  reconciles(): readonly ReconcileInfo[]
+  /** Pipelines with `expect_every`. */
+  silences(): readonly (readonly [
+    pipeline: string,
+    silence: { readonly ms: number; readonly expectedMs: number },
+  ])[]
   captureMode(): CaptureMode
   /** The processes that answer. */
   receivers(): readonly Receiver[]
@@ -44,6 +53,13 @@ export interface Service extends Status {
   logLevel(): LogLevel
   /** Sets the level of all processes, until a reload. */
   setLogLevel(level: LogLevel): Promise<void>
+}
+
+/** A `[reconcile:<id>]` section, and what became of it. */
+export interface ReconcileInfo extends ReconcileState {
+  readonly id: string
+  readonly pipeline: string
+  readonly provider: string
 }
 
 /** A process that receives webhooks. */

@@ -13,6 +13,7 @@ import { declareHealth } from "./health.ts"
 import { declareLog } from "./declare-log.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
+import { declareReconcile } from "./declare-reconcile.ts"
 import { declareForward, declareReplay } from "./declare-replay.ts"
 import { declareSend } from "./send.ts"
 import type { TailFlags } from "./tail.ts"
@@ -34,6 +35,7 @@ export function declareProgram(): Command {
   declareSend(program)
   declareReplay(program)
   declareForward(program)
+  declareReconcile(program)
   declareHealth(program)
   declareHelp(program)
   for (const command of program.commands) command.hook("preSubcommand", handOptionsDown)

@@ -71,6 +71,12 @@ const OPTIONS = {
     optional: true,
     doc: "Accepted media types; others get 415. Default: any.",
   }),
+  expect_every: duration({
+    minMs: 1000,
+    maxMs: 90 * 86_400_000,
+    optional: true,
+    doc: "How often an event is expected at least. Without one for longer, a log line, the page and the metric `hookline_pipeline_silent` say so. Default: silence is not noticed.",
+  }),
   rate_limit: number({
     min: 0.001,
     max: 1_000_000,

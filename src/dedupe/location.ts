@@ -14,7 +14,7 @@ export const STORE_FORM =
   "embedded, memory, a folder, or redis://[user:password@]host[:port][/database] (rediss:// with TLS)"
 
 /** The folder of an embedded store without an embedded log: that of the log in the initial pipelines.conf. */
-const DEFAULT_FOLDER = "hookline-data"
+export const DEFAULT_FOLDER = "hookline-data"
 
 export interface Home {
   readonly pipeline: string

@@ -33,6 +33,8 @@ export interface EndpointDeps {
   readonly tracer: Tracer | undefined
   /** When the requests first came, in milliseconds since 1970; undefined: they come now. */
   readonly firstCameAtMs?: number | undefined
+  /** As `RequestInfo.isInjected`. */
+  readonly isInjected?: boolean | undefined
 }
 
 /**
@@ -44,8 +46,8 @@ const REFUSED_AFTER_MS = 1000
 /** The endpoint of one path. Every request is counted and logged once, by `outcomes`. */
 export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   const { pipeline, maxBodyBytes, contentTypes, handler, deliveryTimeoutMs } = route
-  const { budget, isFramed, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, tracer, firstCameAtMs } =
-    deps
+  const { budget, isFramed, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, tracer } = deps
+  const { firstCameAtMs, isInjected } = deps
   const { admit, verifiesSenders } = handler
   const unverifiedLimit = verifiesSenders ? route.unverifiedLimit : undefined
   const outcomes = deps.outcomes(pipeline)
@@ -56,7 +58,7 @@ export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
   const slowBodies = bodyTimeoutMs > (idleTimeoutS * 1000) / 2
 
   return async (request, server, target) => {
-    const info = new ReceivedRequest(request, server, target, route, firstCameAtMs)
+    const info = new ReceivedRequest(request, server, target, route, firstCameAtMs, isInjected)
     if (tracer !== undefined) info.trace = traceRequest(tracer, info, route)
     const refusal = checks.unseen(request, info)
     if (refusal !== undefined) return answer(info, refusal)

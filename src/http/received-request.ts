@@ -21,6 +21,7 @@ export class ReceivedRequest implements RequestInfo {
   isVerified = false
   failedVerification = false
   readonly firstCameAtMs: number | undefined
+  readonly isInjected: boolean
   trace: Trace | undefined
   readonly #request: Request
   readonly #server: Peer
@@ -35,6 +36,7 @@ export class ReceivedRequest implements RequestInfo {
     { path, query }: Target,
     route: Origin,
     firstCameAtMs?: number | undefined,
+    isInjected = false,
   ) {
     this.path = path
     this.query = query
@@ -42,6 +44,7 @@ export class ReceivedRequest implements RequestInfo {
     this.#server = server
     this.#route = route
     this.firstCameAtMs = firstCameAtMs
+    this.isInjected = isInjected
   }
 
   get id(): string {

@@ -202,7 +202,7 @@ export class Servers {
     const deps = this.#deps
     if (route === undefined || deps === undefined) return undefined
     const { log, metrics, onAnswer } = this.#options
-    const { path, query, firstCameAtMs, isOwn } = submission
+    const { path, query, firstCameAtMs, isOwn, isInjected } = submission
     let answered: AnsweredRequest | undefined
     const note = (it: AnsweredRequest): void => {
       answered = it
@@ -211,7 +211,7 @@ export class Servers {
     const outcomes = new OutcomeLog(pipeline, metrics(pipeline), log, note, this.#capture)
     const endpoint = makeEndpoint(
       { ...route, unverifiedLimit: undefined, ...(isOwn && { allows: undefined }) },
-      { ...deps, outcomes: () => outcomes, isFramed: false, firstCameAtMs },
+      { ...deps, outcomes: () => outcomes, isFramed: false, firstCameAtMs, isInjected },
     )
     const { request, peer } = toRequest(submission)
     const response = await endpoint(request, peer, { path, query })

@@ -13,6 +13,8 @@ export interface Submission extends Target {
   readonly firstCameAtMs: number | undefined
   /** Whether it is this program's own, which comes from no address that must be allowed. */
   readonly isOwn: boolean
+  /** Whether it is an event as its sender's API lists it, which is not signed. */
+  readonly isInjected?: boolean
 }
 
 /** The headers of the connection, and of a body that is decompressed and whole here. */

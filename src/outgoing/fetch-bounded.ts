@@ -10,7 +10,8 @@ export async function fetchBounded(
   url: string,
   { mostBytes, timeoutMs, ...init }: RequestInit & { mostBytes: number; timeoutMs: number },
 ) {
-  const signal = AbortSignal.timeout(timeoutMs)
+  const timeout = AbortSignal.timeout(timeoutMs)
+  const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout
   const response = await fetch(url, { ...init, redirect: "error", signal })
   const through = GATEWAY_STATUSES.includes(response.status) ? throughProxy(url) : ""
   if (through !== "") {
@@ -24,7 +25,7 @@ export async function fetchBounded(
   }
   const bytes = await readUpTo(response, mostBytes)
   if (bytes === undefined) throw tooLarge
-  return { status: response.status, bytes }
+  return { status: response.status, headers: response.headers, bytes }
 }
 
 /** Reads a body. @returns undefined: it has more bytes, which are not read */

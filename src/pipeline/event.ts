@@ -29,6 +29,8 @@ export interface RequestInfo {
   readonly peerAddress?: string | undefined
   /** @internal When it first came, in milliseconds since 1970: of a captured request that runs again, verified by that time. */
   readonly firstCameAtMs?: number | undefined
+  /** @internal Whether it is an event as its sender's API lists it, fetched by this program: not signed. */
+  readonly isInjected?: boolean
   /** Set by a Verifier in mode observe on an unverified request, which may be forged. */
   failedVerification?: boolean
   /** @internal undefined: not traced. */

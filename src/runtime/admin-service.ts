@@ -14,6 +14,8 @@ import { explainRequest, verificationsOf } from "./explain-request.ts"
 import type { Plan, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
 import { verifiedFrom } from "./plan/verified.ts"
+import type { RunningReconcile } from "./reconciles.ts"
+import type { Silences } from "./silences.ts"
 import { SharedBroker } from "./shared-broker.ts"
 import type { Listening } from "./running-application.ts"
 
@@ -22,6 +24,9 @@ export interface Running extends Pick<Status, "readiness">, Pick<Service, "recei
   readonly log: Logger
   readonly plan: Plan
   readonly listening: readonly Listening[]
+  /** Where this process reconciles. */
+  readonly reconciles: readonly RunningReconcile[]
+  readonly silences: Silences | undefined
   /** The broker of a connection, open for pipelines of this process. */
   broker(connection: string): Broker | undefined
   /** @param accept of the request: the format */
@@ -36,13 +41,14 @@ export function adminService(running: Running): Service {
     const { kind, values } = running.plan.connections.get(id)!
     return kind.openReader(values)
   }
+  const openBroker: Service["openBroker"] = async (id) => {
+    const { kind, values } = running.plan.connections.get(id)!
+    return kind.hasOneWriter ? new SharedBroker(() => running.broker(id)) : kind.open(values, running.log)
+  }
   const connections: ReplayConnections = {
     connection: (id) => running.plan.connections.get(id),
     openReader,
-    async openBroker(id) {
-      const { kind, values } = running.plan.connections.get(id)!
-      return kind.hasOneWriter ? new SharedBroker(() => running.broker(id)) : kind.open(values, running.log)
-    },
+    openBroker,
   }
   return {
     startedAtMs: Date.now(),
@@ -52,6 +58,9 @@ export function adminService(running: Running): Service {
     pipelines: () => pipelinesOf(running),
     connections: () => connectionsOf(running.plan),
     openReader,
+    openBroker,
+    reconciles: () => running.reconciles.map((it) => it.info()),
+    silences: () => running.silences?.all() ?? [],
     captureMode: () => captureOf(running.plan.admin),
     receivers: () => running.receivers(),
     verifications(id) {

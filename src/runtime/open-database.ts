@@ -2,6 +2,7 @@ import { LogDatabase } from "../brokers/embedded/log-database.ts"
 import { GroupDatabase } from "../brokers/embedded/group-database.ts"
 import { openSpoolDatabase } from "../brokers/spool/spool-database.ts"
 import { KeyDatabase } from "../dedupe/key-database.ts"
+import { LedgerDatabase } from "../reconcile/ledger-database.ts"
 import type { DatabaseKind, DatabaseLocation } from "../storage/database-file.ts"
 import type { DurableDatabase } from "../storage/durable-database.ts"
 
@@ -10,6 +11,7 @@ const OPEN: { readonly [kind in DatabaseKind]?: (location: DatabaseLocation) => 
   log: (location) => new LogDatabase(location),
   spool: openSpoolDatabase,
   "group store": (location) => new GroupDatabase(location),
+  ledger: (location) => new LedgerDatabase(location),
   "dedupe store": (location) => new KeyDatabase(location),
 }
 

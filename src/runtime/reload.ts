@@ -17,7 +17,9 @@ import { acquireAdmin, loadAdmin } from "./admin-listener.ts"
 import { acquirePipelines, type BuiltPipelines } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
+import { acquireReconciles, type RunningReconcile } from "./reconciles.ts"
 import type { Resources } from "./resources.ts"
+import { acquireSilences, type Silences } from "./silences.ts"
 import { acquireTracer } from "./tracer.ts"
 
 /** A plan and what it has open. */
@@ -29,6 +31,10 @@ export interface ActivePlan {
   readonly servers: Servers
   /** undefined: off, or another process's. */
   readonly admin: AdminServer | undefined
+  /** Empty: none, or another process's. */
+  readonly reconciles: readonly RunningReconcile[]
+  /** undefined: another process watches. */
+  readonly silences: Silences | undefined
   /** undefined: nothing is traced. */
   readonly tracer: Tracer | undefined
 }
@@ -94,6 +100,9 @@ export async function changePlan(
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
     const admin = acquireAdmin(plan, openAdmin, transaction, deps.service, log)
+    const isOwner = membership === undefined
+    const reconciles = isOwner ? acquireReconciles(plan, transaction, deps.service, log) : []
+    const silences = isOwner ? acquireSilences(plan, transaction, deps.service, log) : undefined
     const servers = openListeners()
     change = servers.change
     // the commit: can't fail from here on
@@ -102,7 +111,7 @@ export async function changePlan(
     deps.captures.setLimits(captureLimits(plan, membership?.workers ?? 1))
     transaction.commit(unused, plan.service.drain_timeout)
     prepareTopics({ connections, pipelines })
-    committed({ plan, connections, pipelines, servers: servers.servers, admin, tracer })
+    committed({ plan, connections, pipelines, servers: servers.servers, admin, reconciles, silences, tracer })
   } catch (error) {
     change?.abort()
     await transaction.abort()

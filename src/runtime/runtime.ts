@@ -24,8 +24,10 @@ import {
   type Membership,
   type ReloadDependencies,
 } from "./reload.ts"
+import type { RunningReconcile } from "./reconciles.ts"
 import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
+import type { Silences } from "./silences.ts"
 import { shutdownDelay } from "./shutdown-delay.ts"
 
 interface Requests {
@@ -99,6 +101,7 @@ export class Runtime implements ReloadableApplication, Running {
     })
     runtime.#endWatch = watchEventLoop((seconds) => metrics.eventLoopLag.add(seconds))
     metrics.observeReadiness(() => runtime.readiness().state)
+    if (membership === undefined) metrics.observeSenders(runtime.#deps.service)
     return runtime
   }
 
@@ -108,6 +111,14 @@ export class Runtime implements ReloadableApplication, Running {
 
   get plan(): Plan {
     return this.active.plan
+  }
+
+  get silences(): Silences | undefined {
+    return this.active.silences
+  }
+
+  get reconciles(): readonly RunningReconcile[] {
+    return this.active.reconciles
   }
 
   get listening(): readonly Listening[] {

@@ -9,7 +9,14 @@ import { looseMode, makeIgnoredFolder, makePrivateDatabase, makePrivateFolder } 
 import { fsyncFolder, fsyncParents } from "./fsync.ts"
 import { checkpointAll, HeldByReaders, rewriteWal } from "./recovery.ts"
 
-export type DatabaseKind = "log" | "spool" | "dedupe store" | "group store" | "position file" | "writer lock"
+export type DatabaseKind =
+  | "log"
+  | "spool"
+  | "dedupe store"
+  | "group store"
+  | "ledger"
+  | "position file"
+  | "writer lock"
 
 export interface DatabaseLocation {
   readonly file: string

@@ -19,6 +19,25 @@ export interface Observed {
   logs(): Iterable<readonly [id: string, state: LogGauges]>
 }
 
+/** What senders sent, or did not: of the process that compares it. */
+export interface ObservedSenders {
+  reconciles(): Iterable<ReconcileGauges>
+  /** Pipelines with `expect_every`. */
+  silences(): Iterable<
+    readonly [pipeline: string, silence: { readonly ms: number; readonly expectedMs: number }]
+  >
+}
+
+interface ReconcileGauges {
+  readonly id: string
+  /** Milliseconds since 1970; undefined: never. */
+  readonly completeAtMs: number | undefined
+  readonly endpoint: string | undefined
+  readonly window:
+    | Readonly<Record<"listed" | "missing" | "recovered" | "open" | "unrecoverable", number>>
+    | undefined
+}
+
 /** As in `/readyz`. */
 const READINESS_STATES = ["ready", "partly ready", "not ready", "draining"] as const
 
@@ -47,9 +66,9 @@ type Aggregation = "min" | "max"
 type GaugeRow<T> = readonly [help: string, read: (one: T) => number, aggregator?: Aggregation]
 
 /** Gauges by name, without `hookline_`: their label, and their series at a scrape. */
-const gaugesOf = <T>(
+const gaugesOf = <T, O = Observed>(
   label: string | undefined,
-  all: (observed: Observed) => Iterable<readonly [label: string, one: T]>,
+  all: (observed: O) => Iterable<readonly [label: string, one: T]>,
   rows: { readonly [name: string]: GaugeRow<T> },
 ) =>
   Object.entries(rows).map(([name, [help, read, aggregator = "sum" as const]]) => ({
@@ -57,8 +76,7 @@ const gaugesOf = <T>(
     help,
     label,
     aggregator,
-    series: (observed: Observed) =>
-      Iterator.from(all(observed)).map(([value, one]) => [value, read(one)] as const),
+    series: (observed: O) => Iterator.from(all(observed)).map(([value, one]) => [value, read(one)] as const),
   }))
 
 const GAUGES = [
@@ -137,11 +155,66 @@ const GAUGES = [
   }),
 ]
 
+const reconciled =
+  (what: "listed" | "missing" | "recovered" | "open" | "unrecoverable") => (it: ReconcileGauges) =>
+    it.window?.[what] ?? 0
+
+const SENDER_GAUGES = [
+  ...gaugesOf(
+    "reconcile",
+    ({ reconciles }: ObservedSenders) => Iterator.from(reconciles()).map((it) => [it.id, it] as const),
+    {
+      reconcile_listed_events: ["Events that the sender lists in the window.", reconciled("listed")],
+      reconcile_missing_events: [
+        "Of these, events that had not ended here for good when the sender sent them.",
+        reconciled("missing"),
+      ],
+      reconcile_recovered_events: [
+        "Of the missing, those that have ended here since.",
+        reconciled("recovered"),
+      ],
+      reconcile_open_events: ["Of the missing, those that are to be asked for.", reconciled("open")],
+      reconcile_unrecoverable_events: [
+        "Of the missing, those that were asked for three times, or can't be asked for.",
+        reconciled("unrecoverable"),
+      ],
+      reconcile_endpoint_ready: [
+        "1 while the sender's endpoint is enabled and has the pipeline's URL, as far as its API says, else 0.",
+        ({ endpoint }) => Number(endpoint === undefined),
+      ],
+      reconcile_age_seconds: [
+        "Time since the sender's list was last compared as a whole; +Inf: it never was.",
+        ({ completeAtMs }) => (completeAtMs === undefined ? Number.POSITIVE_INFINITY : ageOf(completeAtMs)),
+      ],
+    },
+  ),
+  ...gaugesOf("pipeline", ({ silences }: ObservedSenders) => silences(), {
+    pipeline_silent: [
+      "1 while no event has come for longer than expect_every, else 0.",
+      ({ ms, expectedMs }) => Number(ms >= expectedMs),
+    ],
+    pipeline_silence_seconds: [
+      "Time since the last event of a pipeline with expect_every, or since it is watched.",
+      ({ ms }) => ms / 1000,
+    ],
+  }),
+]
+
 /** Seconds since a time in milliseconds since 1970. */
 const ageOf = (ms: number | undefined): number => (ms === undefined ? 0 : Math.max(0, Date.now() - ms) / 1000)
 
-export function observedGauges(registry: MetricRegistry, observed: Observed): void {
-  for (const { series, label, ...declared } of GAUGES)
+export const observedGauges = (registry: MetricRegistry, observed: Observed): void =>
+  addGauges(registry, GAUGES, observed)
+
+export const senderGauges = (registry: MetricRegistry, observed: ObservedSenders): void =>
+  addGauges(registry, SENDER_GAUGES, observed)
+
+function addGauges<O>(
+  registry: MetricRegistry,
+  gauges: readonly ReturnType<typeof gaugesOf<never, O>>[number][],
+  observed: O,
+): void {
+  for (const { series, label, ...declared } of gauges)
     registry.reading({ ...declared, labels: label === undefined ? [] : [label] }, () =>
       series(observed).map(([value, count]) => [[value], count] as const),
     )

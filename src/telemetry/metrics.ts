@@ -3,7 +3,14 @@ import type { Steps } from "../clock/slices.ts"
 import { readActivity, type Activity } from "./activity.ts"
 import { configurationMetrics, type ConfigurationMetrics } from "./configuration-metrics.ts"
 import { connectionMetrics } from "./connection-metrics.ts"
-import { observedGauges, readinessGauge, type Observed, type ReadinessState } from "./gauges.ts"
+import {
+  observedGauges,
+  readinessGauge,
+  senderGauges,
+  type Observed,
+  type ObservedSenders,
+  type ReadinessState,
+} from "./gauges.ts"
 import { MetricRegistry } from "./metric-registry.ts"
 import { pipelineMetrics } from "./pipeline-metrics.ts"
 import { processMetrics } from "./process-metrics.ts"
@@ -83,6 +90,11 @@ export class Metrics {
   /** Adds the gauges that are read from the running application at each scrape. */
   observe(observed: Observed): void {
     observedGauges(this.#registry, observed)
+  }
+
+  /** Adds the gauges of what senders sent, or did not. */
+  observeSenders(observed: ObservedSenders): void {
+    senderGauges(this.#registry, observed)
   }
 
   /** Adds the gauge of what `/readyz` says. */

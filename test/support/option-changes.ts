@@ -121,6 +121,7 @@ export function optionChanges(
       content_types: [undefined, "application/json"],
       rate_limit: [undefined, "100"],
       rate_burst: ["1", "2", { rate_limit: "100" }],
+      expect_every: [undefined, "1h"],
       unverified_rate_limit: [undefined, "5"],
       allow: ["127.0.0.1", "127.0.0.0/8"],
       allow_directory: [listed("a"), listed("b"), { allow: "127.0.0.1, provider:github" }],

@@ -1,10 +1,10 @@
 import type { Ref } from "preact"
 import { useRef, useState } from "preact/hooks"
-import type { Attention, Overview as OverviewAnswer, PipelineOverview } from "../../api.ts"
+import type { Attention, ReconcileOverview, Overview as OverviewAnswer, PipelineOverview } from "../../api.ts"
 import { Skeleton } from "../../components/loading.tsx"
 import { Split } from "../../components/split.tsx"
 import { State } from "../../components/values.tsx"
-import { formatCounted } from "../../format.ts"
+import { formatCounted, formatDateTime } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { overview } from "../../live.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
@@ -23,6 +23,9 @@ export function OverviewView() {
     <>
       <AttentionList items={it.attention} />
       {isFirstRun ? <FirstRun /> : <Pipelines it={it} />}
+      {it.reconciles.map((each) => (
+        <Certificates key={each.id} it={each} />
+      ))}
     </>
   )
 }
@@ -125,6 +128,35 @@ const Search = ({ typed, input, found, search }: SearchProps) => (
       {found}
     </span>
   </div>
+)
+
+/** What a sender lists, now and by the hour, and what became of it. */
+const Certificates = ({ it: { id, window, certificates } }: { it: ReconcileOverview }) => (
+  <table class="certificates">
+    <caption>Reconciled with {id}</caption>
+    <thead>
+      <tr>
+        {["From", "Listed", "Missing", "Recovered", "Open", "Unrecoverable"].map((name) => (
+          <th key={name} scope="col">
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+    <tbody>
+      {[...(window === null ? [] : [window]), ...certificates].map((row, at) => (
+        <tr key={at}>
+          <td>
+            {formatDateTime(Date.parse(row.from))}
+            {row === window && " until now"}
+          </td>
+          {[row.listed, row.missing, row.recovered, row.open, row.unrecoverable].map((count, column) => (
+            <td key={column}>{count}</td>
+          ))}
+        </tr>
+      ))}
+    </tbody>
+  </table>
 )
 
 /** Only what needs someone's action now; nothing where nothing does. */

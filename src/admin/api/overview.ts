@@ -3,15 +3,18 @@ import manifest from "../../../package.json" with { type: "json" }
 import { steadyMs } from "../../clock/clock.ts"
 import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
 import type { Sampler } from "../sampler.ts"
-import type { PipelineInfo, Readiness, Service } from "../service.ts"
+import { toRecord } from "../../reconcile/certificate.ts"
+import type { PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
 import { wordsOf } from "./reason-words.ts"
 import { ApiError, route, type ApiRoute } from "./route.ts"
 import {
   PipelineDetail,
   Overview,
   type Attention,
+  type Certificate,
   type ConnectionOverview,
   type PipelineOverview,
+  type ReconcileOverview,
 } from "./shapes.ts"
 
 /** Points of a sparkline, of 15 minutes. */
@@ -80,10 +83,34 @@ export async function overviewOf({ service, sampler }: OverviewDeps): Promise<Ov
     sparkline_step_ms: (STEPS / POINTS) * STEP_MS,
     capture: service.captureMode(),
     captured_refusals: captured.reduce((sum, count) => sum + count, 0),
-    attention: attentionOf(readiness, connections, pipelines, now),
+    attention: [...attentionOf(readiness, connections, pipelines, now), ...attentionOfSenders(service)]
+      .toSorted((a, b) => a.level.localeCompare(b.level))
+      .slice(0, ATTENTION_LISTED),
     connections,
     pipelines,
+    reconciles: service.reconciles().map(reconcileOverview),
   }
+}
+
+const reconcileOverview = ({
+  completeAtMs,
+  window,
+  certificates,
+  problem,
+  endpoint,
+  ...it
+}: ReconcileInfo): ReconcileOverview => ({
+  ...it,
+  complete_at: completeAtMs ?? null,
+  problem: problem ?? null,
+  endpoint: endpoint ?? null,
+  window: window === undefined ? null : shown(window),
+  certificates: certificates.map(shown),
+})
+
+const shown = (certificate: ReconcileInfo["certificates"][number]): Certificate => {
+  const { accounted, ...record } = toRecord(certificate)
+  return { ...record, accounted: Object.entries(accounted).map(([outcome, count]) => ({ outcome, count })) }
 }
 
 function pipelineOverview(
@@ -193,7 +220,37 @@ function attentionOf(
     const text = `${grouped.format(count)} refusals of ${pipeline} in 5 minutes${refusals.length > 1 ? ", most of them" : ""}: ${first.words}`
     add("warning", text, { pipeline })
   }
-  return found.toSorted((a, b) => a.level.localeCompare(b.level)).slice(0, ATTENTION_LISTED)
+  return found
+}
+
+/** What senders sent that has not come, and pipelines to which nothing comes. */
+function* attentionOfSenders(service: Service): Iterable<Attention> {
+  for (const [pipeline, { ms, expectedMs }] of service.silences())
+    if (ms >= expectedMs)
+      yield {
+        level: "warning",
+        text: `No event of ${pipeline} for ${ageOf(ms)}.`,
+        pipeline,
+        connection: null,
+      }
+  for (const { id, pipeline, problem, endpoint, window } of service.reconciles()) {
+    const about = { pipeline, connection: null }
+    if (problem !== undefined) yield { level: "warning", text: `Can't reconcile ${id}: ${problem}`, ...about }
+    if (endpoint !== undefined) yield { level: "error", text: `${id}: ${endpoint}`, ...about }
+    const { open = 0, unrecoverable = 0 } = window ?? {}
+    if (open > 0)
+      yield {
+        level: "warning",
+        text: `${grouped.format(open)} events of ${id} are to be asked for.`,
+        ...about,
+      }
+    if (unrecoverable > 0)
+      yield {
+        level: "error",
+        text: `${grouped.format(unrecoverable)} events of ${id} could not be recovered.`,
+        ...about,
+      }
+  }
 }
 
 /** `42 s`, `3 min`, `5 h`, `2 d`. */

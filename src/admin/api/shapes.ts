@@ -57,6 +57,34 @@ export const Attention = Type.Object({
   connection: nullable(Type.String()),
 })
 
+const ids = Type.Array(Type.String(), { description: "The first thousand." })
+
+/** What a sender lists of a time, and what became of it. */
+export const Certificate = Type.Object({
+  from: Type.String({ description: "RFC 3339, by the sender's clock." }),
+  to: Type.String(),
+  listed: count,
+  accounted: Type.Array(Type.Object({ outcome: Type.String(), count })),
+  pending: count,
+  missing: count,
+  recovered: count,
+  open: count,
+  unrecoverable: count,
+  ids: Type.Object({ recovered: ids, unrecoverable: ids }),
+  revision: Type.Integer(),
+})
+
+export const ReconcileOverview = Type.Object({
+  id: Type.String(),
+  pipeline: Type.String(),
+  provider: Type.String(),
+  complete_at: nullable(time),
+  problem: nullable(Type.String()),
+  endpoint: nullable(Type.String({ description: "What is wrong with the sender's endpoint." })),
+  window: nullable(Certificate),
+  certificates: Type.Array(Certificate, { description: "Of hours, the newest first." }),
+})
+
 export const Overview = Type.Object({
   version: Type.String(),
   state: oneOf("ready", "partly ready", "not ready", "draining"),
@@ -68,6 +96,7 @@ export const Overview = Type.Object({
   attention: Type.Array(Attention),
   connections: Type.Array(ConnectionOverview),
   pipelines: Type.Array(PipelineOverview),
+  reconciles: Type.Array(ReconcileOverview),
 })
 
 export const PipelineDetail = Type.Object({
@@ -138,6 +167,8 @@ export const LoggedLevel = Type.Object({
 export type ReasonCount = Static<typeof ReasonCount>
 export type PipelineOverview = Static<typeof PipelineOverview>
 export type ConnectionOverview = Static<typeof ConnectionOverview>
+export type Certificate = Static<typeof Certificate>
+export type ReconcileOverview = Static<typeof ReconcileOverview>
 export type Attention = Static<typeof Attention>
 export type Overview = Static<typeof Overview>
 export type PipelineDetail = Static<typeof PipelineDetail>

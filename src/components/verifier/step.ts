@@ -112,6 +112,7 @@ class VerifierStep {
   }
 
   readonly process = (event: Event): ReturnType<Processor> => {
+    if (event.request.isInjected === true) return injected(event)
     const answer = this.handshake?.unsigned?.(event)
     if (answer !== undefined) return answer
     if (this.#isByHeaders)
@@ -123,6 +124,7 @@ class VerifierStep {
   }
 
   async #admit(request: RequestInfo): Promise<Admission> {
+    if (request.isInjected === true) return undefined
     const answer = this.handshake?.byHeaders?.(request)
     if (answer !== undefined || request.method !== "POST" || !this.#isByHeaders) return answer
     const result = await this.#verify(request, NO_BODY)
@@ -242,6 +244,13 @@ function endSpan(
       })
   span.end({ "hookline.reason": result.kind === "refused" ? result.reason : undefined })
   return result
+}
+
+/** Marks an event that is published as its sender's API lists it. */
+function injected(event: Event): Event {
+  event.recordHeaders ??= new Map()
+  event.recordHeaders.set("hookline-injected", Buffer.from("true"))
+  return event
 }
 
 /** What verification found in a request. */

@@ -15,6 +15,8 @@ export interface ConfigurationFile {
   /** `[provider:<name>]`, by name. */
   readonly providers: ReadonlyMap<string, FileSection>
   readonly pipelines: ReadonlyMap<string, FilePipeline>
+  /** `[reconcile:<id>]`, by id. */
+  readonly reconciles: ReadonlyMap<string, FileSection>
   /** `[defaults:<Component>]`, by the name as the file spells it, known or not. */
   readonly defaults: ReadonlyMap<string, FileSection>
   readonly admin: FileSection | undefined
@@ -84,6 +86,7 @@ export function* readConfigurationFile(
   const connections = new Map<string, FileSection>()
   const providers = new Map<string, FileSection>()
   const defaults = new Map<string, FileSection>()
+  const reconciles = new Map<string, FileSection>()
   const pipelines = new Map<string, { components: Map<string, FileSection>; incomplete: boolean }>()
   const pipeline = (id: string): { components: Map<string, FileSection>; incomplete: boolean } => {
     const known = pipelines.get(id) ?? { components: new Map(), incomplete: false }
@@ -111,6 +114,7 @@ export function* readConfigurationFile(
     if (kind === "connection") connections.set(id, section)
     if (kind === "provider") providers.set(id, section)
     if (kind === "defaults") defaults.set(id, section)
+    if (kind === "reconcile") reconciles.set(id, section)
     if (kind === "pipeline") pipeline(id).components.set(component, section)
   }
   return {
@@ -119,6 +123,7 @@ export function* readConfigurationFile(
     connections,
     providers,
     pipelines,
+    reconciles,
     defaults,
     admin: addresses.get("admin"),
     traces: addresses.get("traces"),
@@ -211,6 +216,7 @@ const KINDS: { readonly [kind: string]: readonly [form: string, hint?: string] }
   connection: ["[connection:<id>]", ", without : in the id"],
   pipeline: ["[pipeline:<id>:<Component>]", ", without : in the id"],
   provider: ["[provider:<name>]", ", without : in the name"],
+  reconcile: ["[reconcile:<id>]", ", without : in the id"],
   defaults: ["[defaults:<Component>]", ", or [defaults:connection]"],
   admin: ["[admin]"],
   traces: ["[traces]"],

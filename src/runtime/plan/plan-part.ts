@@ -4,17 +4,21 @@ import { suggest } from "../../config/file/nearest.ts"
 import type { Values } from "../../config/options/option.ts"
 import { resolveSection, type Found } from "../../config/options/resolve.ts"
 import { ADMIN } from "../../config/sections/admin.ts"
+import { RECONCILE } from "../../config/sections/reconcile.ts"
 import { components } from "../../components/registry.ts"
 import { HooklineError } from "../../errors.ts"
 import {
   connectionIds,
+  plannedReconcile,
   resolveConnectionOf,
   resolveDefaults,
   type Draft,
   type PlannedPipeline,
+  type PlannedReconcile,
 } from "./plan.ts"
 import type { Connection } from "../../brokers/define-connection.ts"
 import { planOnly } from "./plan-only.ts"
+import { checkReconcile } from "./reconciles.ts"
 import { resolveProviders } from "./providers.ts"
 import { resolvePipelines } from "./resolve-pipelines.ts"
 
@@ -52,6 +56,27 @@ export function planPipeline(configuration: ConfigurationFile, id: string): Plan
     const fileDefaults = resolveDefaults(draft, defined, problems)
     const [pipeline] = atOnce(resolvePipelines({ ...draft, pipelines: [], find, fileDefaults, problems }))
     return pipeline as unknown as PlannedPipeline
+  })
+}
+
+/** A `[reconcile:<id>]` section with its pipeline. @throws HooklineError `usage` for an unknown id, `config` */
+export function planReconcile(configuration: ConfigurationFile, id: string): PlannedReconcile {
+  const { reconciles, file, baseDir } = configuration
+  const section = reconciles.get(id)
+  if (section === undefined) {
+    const ids = [...reconciles.keys()]
+    const those = suggest(id, ids, (it) => it) || `; it has ${ids.join(", ") || "none"}`
+    throw new HooklineError("usage", `${file} has no section [reconcile:${id}]${those}`)
+  }
+  const name = section.texts.get("pipeline")?.value.text
+  const pipeline = name === undefined ? undefined : planPipeline(configuration, name)
+  const concerns = (kind: string, of: string | undefined): boolean => kind === "reconcile" && of === id
+  return planOnly(configuration, concerns, (problems) => {
+    const found = { address: `reconcile:${id}`, section, inCode: undefined, baseDir }
+    const resolved = resolveSection(RECONCILE, found, problems)
+    if (pipeline === undefined) return undefined as never
+    checkReconcile(resolved, pipeline.processors)
+    return plannedReconcile(id, resolved.values as PlannedReconcile["values"], [pipeline])
   })
 }
 

@@ -16,6 +16,7 @@ import {
 } from "../../config/options/resolve.ts"
 import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
 import { TRACES } from "../../config/sections/traces.ts"
+import type { RECONCILE } from "../../config/sections/reconcile.ts"
 import { SERVICE } from "../../config/sections/service.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import type { Steps } from "../../clock/slices.ts"
@@ -35,9 +36,10 @@ import { addressesOf, checkAddresses } from "./addresses.ts"
 import { resolveProviders } from "./providers.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
 import { checkReplay } from "./replay-checks.ts"
+import { checkReconciles, resolveReconciles } from "./reconciles.ts"
 import { checkRouting } from "./routing-checks.ts"
 import { checkSenders, withSenderDefaults } from "./sender-defaults.ts"
-import { checkInPipelines } from "./sender.ts"
+import { checkInPipelines, senderOf } from "./sender.ts"
 
 /** The input of `makePlan`, unchecked. */
 export interface Draft {
@@ -62,6 +64,7 @@ export interface Draft {
 export interface Plan {
   readonly connections: ReadonlyMap<string, Connection>
   readonly pipelines: readonly PlannedPipeline[]
+  readonly reconciles: readonly PlannedReconcile[]
   /** That it listens on. */
   readonly ports: ReadonlySet<number>
   /** Absolute base of relative paths. */
@@ -78,6 +81,24 @@ export interface PlannedPipeline {
   readonly source: Planned<"source">
   readonly processors: readonly (Planned<"processor"> | Processor)[]
   readonly sink: Planned<"sink">
+}
+
+/** A `[reconcile:<id>]` section, and the preset of its pipeline's sender. */
+export interface PlannedReconcile {
+  readonly id: string
+  readonly values: Values<(typeof RECONCILE)["options"]>
+  readonly pipeline: PlannedPipeline
+  readonly provider: string
+}
+
+/** @param pipelines of a valid configuration, with the section's */
+export function plannedReconcile(
+  id: string,
+  values: PlannedReconcile["values"],
+  pipelines: readonly PlannedPipeline[],
+): PlannedReconcile {
+  const pipeline = pipelines.find((it) => it.id === values.pipeline)!
+  return { id, values, pipeline, provider: senderOf(pipeline.processors)!.name }
 }
 
 /** A component and all its options. */
@@ -150,6 +171,7 @@ const CHECKS: readonly ((resolved: ResolvedDraft) => Steps<void>)[] = [
   warnOfOpen,
   checkReplay,
   checkSenders,
+  checkReconciles,
 ]
 
 /** Resolves a draft: code before the file before the defaults. Opens nothing. */
@@ -180,6 +202,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
     fileDefaults: resolveDefaults(draft, defined, problems),
     problems,
   })
+  const reconciles = resolveReconciles(configuration, find, problems)
   const admin = resolveSection(ADMIN, find("admin", configuration?.admin, draft.admin), problems)
   const traces = resolveSection(TRACES, find("traces", configuration?.traces, draft.traces), problems)
   const service = resolveSection(SERVICE, find("service", configuration?.service, draft.service), problems)
@@ -187,6 +210,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   const resolved = {
     connections,
     pipelines: pipelines.map((it) => withSenderDefaults(it, { connections, service })),
+    reconciles,
     admin,
     traces,
     service,
@@ -201,17 +225,22 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
 
 /** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */
 export function planOf(resolved: ResolvedDraft): Plan {
-  const { connections, pipelines, admin, traces, service, baseDir, configuration, problems } = resolved
+  const { connections, pipelines, reconciles, admin, traces, service, baseDir, configuration, problems } =
+    resolved
   problems.throwIfAny()
   // without problems all values are set; where they were given is left behind
+  const plannedPipelines = pipelines.map(({ id, source, processors, sink }) => ({
+    id,
+    source: planned(source!),
+    processors: processors.map((it) => (typeof it === "function" ? it : planned(it))),
+    sink: planned(sink!),
+  })) as unknown as readonly PlannedPipeline[]
   const plan = {
     connections: new Map(Array.from(connections, ([id, { kind, values }]) => [id, { kind, values }])),
-    pipelines: pipelines.map(({ id, source, processors, sink }) => ({
-      id,
-      source: planned(source!),
-      processors: processors.map((it) => (typeof it === "function" ? it : planned(it))),
-      sink: planned(sink!),
-    })),
+    pipelines: plannedPipelines,
+    reconciles: Array.from(reconciles, ([id, { values }]) =>
+      plannedReconcile(id, values as PlannedReconcile["values"], plannedPipelines),
+    ),
     ports: new Set(addressesOf(resolved).map(({ port }) => port)),
     baseDir,
     configuration,

@@ -4,14 +4,18 @@ import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { ADMIN } from "../../config/sections/admin.ts"
+import type { RECONCILE } from "../../config/sections/reconcile.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { TRACES } from "../../config/sections/traces.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+
+export type ResolvedReconcile = Resolved<(typeof RECONCILE)["options"]>
 
 /** A draft whose options were read, right or wrong. */
 export interface ResolvedDraft {
   readonly connections: ReadonlyMap<string, ResolvedConnection>
   readonly pipelines: readonly ResolvedPipeline[]
+  readonly reconciles: ReadonlyMap<string, ResolvedReconcile>
   readonly admin: Resolved<(typeof ADMIN)["options"]>
   readonly traces: Resolved<(typeof TRACES)["options"]>
   readonly service: Resolved<(typeof SERVICE)["options"]>

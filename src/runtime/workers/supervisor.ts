@@ -14,8 +14,10 @@ import { adminService, type Running } from "../admin-service.ts"
 import { changesOf, type Changes } from "../configuration-diff.ts"
 import type { Plan } from "../plan/plan.ts"
 import { logListening, logReload } from "../reload-log.ts"
+import { acquireReconciles, type RunningReconcile } from "../reconciles.ts"
 import { Resources } from "../resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "../running-application.ts"
+import { acquireSilences, type Silences } from "../silences.ts"
 import { shutdownDelay } from "../shutdown-delay.ts"
 import { readinessOfWorkers } from "./readiness.ts"
 import { RestartingWorker } from "./restarting-worker.ts"
@@ -34,6 +36,8 @@ export class Supervisor implements ReloadableApplication, Running {
   readonly metrics = new Metrics()
   plan: Plan
   listening: readonly Listening[] = []
+  reconciles: readonly RunningReconcile[] = []
+  silences: Silences | undefined
   readonly #service: Service
   readonly #setLevel: OpenLog["setLevel"]
   readonly #resources: Resources
@@ -88,6 +92,7 @@ export class Supervisor implements ReloadableApplication, Running {
     )
     supervisor.metrics.configuration.started()
     supervisor.metrics.observeReadiness(async () => (await supervisor.readiness()).state)
+    supervisor.metrics.observeSenders(supervisor.#service)
     return supervisor
   }
 
@@ -179,6 +184,8 @@ export class Supervisor implements ReloadableApplication, Running {
       if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
       const plan = await read()
       acquireAdmin(plan, await loadAdmin(plan), transaction, this.#service, this.log)
+      const silences = acquireSilences(plan, transaction, this.#service, this.log)
+      const reconciles = acquireReconciles(plan, transaction, this.#service, this.log)
       // with SO_REUSEPORT workers would share a port with any other process: check here, once, that it is free
       for (const { source } of plan.pipelines) {
         const { host, port } = source.values as { host: string; port: number }
@@ -190,6 +197,8 @@ export class Supervisor implements ReloadableApplication, Running {
       transaction.commit(Promise.resolve(), plan.service.drain_timeout)
       this.plan = plan
       this.listening = listening
+      this.reconciles = reconciles
+      this.silences = silences
     } catch (error) {
       await transaction.abort()
       throw error

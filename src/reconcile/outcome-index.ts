@@ -1,0 +1,3 @@
+export interface OutcomeIndex {
+  read(sinceMs: number): AsyncIterable<string>
+}

@@ -1,0 +1,89 @@
+import type { Component } from "../../components/define-component.ts"
+import { suggest } from "../../config/file/nearest.ts"
+import { placeOf, type ConfigurationFile, type FileSection } from "../../config/file/configuration-file.ts"
+import type { Problems } from "../../config/file/problems.ts"
+import type { OptionSet, Values } from "../../config/options/option.ts"
+import { resolveSection, type Found } from "../../config/options/resolve.ts"
+import { RECONCILE } from "../../config/sections/reconcile.ts"
+import type { Steps } from "../../clock/slices.ts"
+import type { Processor } from "../../pipeline/event.ts"
+import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
+import { LISTINGS } from "../../reconcile/listings.ts"
+import type { ResolvedDraft, ResolvedReconcile } from "./resolved-draft.ts"
+import { isUnread, senderOf } from "./sender.ts"
+
+/** Reads the `[reconcile:<id>]` sections. */
+export function resolveReconciles(
+  configuration: ConfigurationFile | undefined,
+  find: (address: string, section: FileSection) => Found,
+  problems: Problems,
+): ReadonlyMap<string, ResolvedReconcile> {
+  const sections = [...(configuration?.reconciles ?? [])]
+  return new Map(
+    sections.map(([id, section]) => {
+      if (!/^\w[\w.-]{0,99}$/.test(id))
+        problems.add(placeOf(section), 'its id may have letters, digits, "_", "-" and ".", up to 100')
+      return [id, resolveSection(RECONCILE, find(`reconcile:${id}`, section), problems)] as const
+    }),
+  )
+}
+
+/** Checks that each has a pipeline whose sender lists what it sent. */
+export function* checkReconciles({ reconciles, pipelines }: ResolvedDraft): Steps<void> {
+  for (const reconcile of reconciles.values()) {
+    yield
+    const { pipeline: id } = reconcile.values
+    if (id === undefined) continue
+    const pipeline = pipelines.find((it) => it.id === id)
+    if (pipeline === undefined) {
+      const names = suggest(
+        id,
+        pipelines.map((it) => it.id),
+        (name) => JSON.stringify(name),
+      )
+      reconcile.wrong("pipeline", `unknown pipeline ${JSON.stringify(id)}${names}`)
+    } else if (!pipeline.processors.some(isUnread)) checkReconcile(reconcile, pipeline.processors)
+  }
+}
+
+type Part = {
+  readonly component: Pick<Component, "sender" | "store">
+  readonly values: Partial<Values<OptionSet>>
+}
+
+/** Checks a section with the processors of its pipeline. */
+export function checkReconcile(
+  { values, wrong, isGiven }: ResolvedReconcile,
+  processors: readonly (Part | Processor)[],
+): void {
+  const provider = senderOf(processors)?.name
+  const listing = provider === undefined ? undefined : LISTINGS[provider]
+  if (listing === undefined) {
+    const known = Object.keys(LISTINGS).join(", ")
+    const whose =
+      provider === undefined
+        ? "has no Verifier with a provider"
+        : `is of ${provider}, whose API lists no deliveries`
+    return wrong("pipeline", `${whose}; it can be reconciled with one of ${known}`)
+  }
+  const { title, endpoint, keptMs, redeliver } = listing
+  if (endpoint !== undefined && values.endpoint === undefined && !isGiven("endpoint"))
+    wrong("endpoint", `is missing; add endpoint = ${endpoint.form}`)
+  if (values.endpoint !== undefined && endpoint?.pattern.test(values.endpoint) === false)
+    wrong("endpoint", `is not ${endpoint.form}`)
+  if (values.endpoint !== undefined && endpoint === undefined)
+    wrong("endpoint", `has no effect: ${title} lists the events of the whole account; remove it`)
+  if (values.window !== undefined && values.window > keptMs)
+    wrong("window", `is longer than ${title} keeps its list, ${keptMs / 86_400_000} days; lower it`)
+  const { certificate_topic: topic } = values
+  if (topic !== undefined && !TOPIC_NAME.pattern.test(topic))
+    wrong("certificate_topic", `is not ${TOPIC_NAME.form}`)
+  if (values.inject !== "true") return
+  if (redeliver !== undefined)
+    wrong("inject", `has no effect: ${title} delivers missing events again itself, signed; remove it`)
+  else if (!processors.some((it) => typeof it !== "function" && it.component.store !== undefined))
+    wrong(
+      "inject",
+      "needs a Deduplicator in the pipeline: the sender may still deliver an event that was injected; add one",
+    )
+}

@@ -1,0 +1,84 @@
+import { expect, setDefaultTimeout, test } from "bun:test"
+import { GITHUB_ENDPOINT, GITHUB_SECRET, GITHUB_TOKEN, GitHubHook } from "../support/github-hook.ts"
+import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { valuesInLog } from "../support/log-values.ts"
+import { freePort } from "../support/ports.ts"
+
+setDefaultTimeout(60_000)
+
+const MINUTES_MS = 60_000
+
+const configuration = (hook: GitHubHook, more = "") => `
+[connection:log]
+directory = log
+[pipeline:hooks:WebHookSource]
+host = 127.0.0.1
+port = ${new URL(hook.url).port}
+path = /hooks
+[pipeline:hooks:Verifier]
+provider = github
+secret = ${GITHUB_SECRET}
+[pipeline:hooks:BrokerSink]
+topic = hooks
+[reconcile:github]
+pipeline = hooks
+credentials = ${GITHUB_TOKEN}
+endpoint = ${GITHUB_ENDPOINT}
+api = ${hook.api}
+every = 1s
+${more}
+`
+
+/** A hook whose deliveries are old enough to be compared. */
+async function hookAt(): Promise<GitHubHook> {
+  const hook = new GitHubHook(`http://127.0.0.1:${await freePort()}/hooks`)
+  hook.deliveredAgoMs = 5 * MINUTES_MS
+  return hook
+}
+
+const send = (hook: GitHubHook, ...guids: string[]) => Promise.all(guids.map((guid) => hook.send(guid)))
+
+const topic = async (folder: string): Promise<string[]> =>
+  (await valuesInLog(`${folder}/log`, "hooks"))
+    .map((value) => (JSON.parse(value) as { k: string }).k)
+    .toSorted()
+
+test("a service has its sender deliver again what it missed while it was down, and publishes a certificate", async () => {
+  using folder = temporaryFolder()
+  await using hook = await hookAt()
+  await send(hook, "missed 1", "missed 2")
+  await using service = await startHookline(configuration(hook), { folder: folder.path })
+  await send(hook, "came")
+  await service.logged(({ msg, events }) => msg === "asked for missing events" && events === 2)
+  await service.logged(({ msg, recovered }) => msg === "reconciled" && recovered === 2)
+  expect(service.log.some(({ msg }) => msg === "certificate: nothing is missing")).toBe(true)
+  const overview = (await (await fetch(`${service.adminUrl}/api/overview`)).json()) as {
+    reconciles: { window: object }[]
+  }
+  expect(overview.reconciles[0]).toMatchObject({
+    id: "github",
+    problem: null,
+    window: { missing: 2, recovered: 2 },
+  })
+  await service.stop()
+  expect(await topic(folder.path)).toEqual(["came", "missed 1", "missed 2"])
+})
+
+test("hookline reconcile --dry-run lists and compares, and asks for nothing", async () => {
+  using folder = temporaryFolder()
+  await using hook = await hookAt()
+  await send(hook, "missed")
+  await Bun.write(`${folder.path}/pipelines.conf`, configuration(hook))
+  const { stdout, status } = await hookline([
+    "reconcile",
+    "github",
+    "--dry-run",
+    "-c",
+    `${folder.path}/pipelines.conf`,
+  ])
+  expect(stdout).toMatch(
+    /^GitHub lists 1 events from \S+ to \S+: none has ended here\n1 were missing: 1 open\n$/,
+  )
+  expect(status).toBe(1)
+  expect(hook.requests.filter((it) => it.startsWith("POST"))).toEqual([])
+})

@@ -49,21 +49,6 @@ test("memory is bounded, by the sizes of bodies as well", () => {
   expect([newest!.bytes, captures.find(newest!.id)!.body]).toEqual([17_000, undefined])
 })
 
-test("lowered limits drop the oldest, and off drops all", () => {
-  const captures = capturesOf()
-  for (let n = 0; n < 6; n++) keep(captures, REFUSED)
-  const ids = captures.list({ limit: 10 }).map(({ id }) => id)
-  captures.setLimits({ ...LIMITS, maxRequests: 8 })
-  expect(captures.list({ limit: 10 }).map(({ id }) => id)).toEqual(ids.slice(0, 3))
-  captures.setLimits({ ...LIMITS, mode: "off" })
-  expect(count(captures)).toBe(0)
-  expect([captures.wants(REFUSED), captures.wants(undefined), captures.keepsAccepted]).toEqual([
-    false,
-    false,
-    false,
-  ])
-})
-
 test("refused ones are wanted, faults among them, and accepted ones only where all are", () => {
   const refused = capturesOf({ mode: "refused" })
   expect([refused.wants(REFUSED), refused.wants(undefined), refused.wants(ACCEPTED)]).toEqual([
@@ -76,24 +61,6 @@ test("refused ones are wanted, faults among them, and accepted ones only where a
     false,
     true,
   ])
-})
-
-test("the ids of processes differ, and rise with time in all of them", async () => {
-  const [one, two] = [capturesOf({}, 1), capturesOf({}, 2)]
-  const order: string[] = []
-  for (let n = 0; n < 4; n++) {
-    const captures = n % 2 === 0 ? one : two
-    keep(captures, REFUSED)
-    order.push(captures.list({ limit: 1 })[0]!.id)
-    await Bun.sleep(2)
-  }
-  const all = [...one.list({ limit: 10 }), ...two.list({ limit: 10 })]
-  const sorted = all.toSorted((a, b) => a.sequence - b.sequence).map(({ id }) => id)
-  expect(sorted).toEqual(order)
-  for (const { sequence, id } of all) {
-    expect(Number.isSafeInteger(sequence)).toBeTrue()
-    expect(Number.parseInt(id, 36)).toBe(sequence)
-  }
 })
 
 test("a list has no bodies or headers, and what was kept is found whole", () => {

@@ -12,6 +12,7 @@ import { sharedByTests, reload } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
+import { childrenOf } from "../support/worker-processes.ts"
 import { overManyConnections, workersConf } from "../support/workers-configuration.ts"
 
 // Every route that asks the processes, with two workers that publish to Kafka.
@@ -107,15 +108,32 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
     expect(resent).toMatchObject({ status: 200, record: { topic } })
   }, 30_000)
 
-  test("the log level changes in all", async () => {
+  test("the log level changes in all, in one that is restarted too, until a reload", async () => {
+    expect(await reload(it.running, it.folder, configuration(SECRET))).toBe("reloaded")
+    const body = '{"action":"logged"}'
+    /** Resolves when both have logged events that they published. */
+    const bothLog = async (): Promise<void> => {
+      const { log } = it.running
+      const before = log.length
+      await overManyConnections(port, 40, body, signed(body, SECRET))
+      for (const worker of [1, 2])
+        await it.running.logged(
+          (line) => line.level === "debug" && line["worker"] === worker && log.indexOf(line) >= before,
+        )
+    }
+    await it.post("log-level", { level: "debug" }, "PUT")
+    await bothLog()
+    process.kill(childrenOf(it.running.pid)[0]!, "SIGKILL")
+    await it.running.logged(({ msg }) => msg === "worker restarted")
+    await bothLog()
     await it.post("log-level", { level: "error" }, "PUT")
-    await it.running.logged(({ msg, to }) => msg === "log level changed" && to === "error")
     const before = it.running.log.length
     await overManyConnections(port, 20, "{}", {})
     expect(it.running.log.slice(before)).toEqual([])
     expect(await it.get<unknown>("log-level")).toEqual({ level: "error" })
-    await it.post("log-level", { level: "info" }, "PUT")
-  })
+    expect(await reload(it.running, it.folder, configuration(SECRET))).toBe("reloaded")
+    expect(await it.get<unknown>("log-level")).toEqual({ level: "info" })
+  }, 30_000)
 
   test("forgotten, none of them has any", async () => {
     await overManyConnections(port, 20, "{}", {})

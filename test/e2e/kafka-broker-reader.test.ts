@@ -50,18 +50,6 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     expect((await readAll(topic, "end")).map(text)).toEqual([])
   })
 
-  test("yields every partition, by offset within each", async () => {
-    const topic = freshTopic()
-    await createTopic(kafka!, topic, { partitions: 7 })
-    const values = Array.from({ length: 300 }, (_, at) => `${at}`)
-    await publish(topic, values, true)
-    const read = await readAll(topic, "beginning")
-    expect(read.map(text).toSorted()).toEqual(values.toSorted())
-    for (const records of Map.groupBy(read, ({ partition }) => partition).values()) {
-      expect(records.map(({ offset }) => offset)).toEqual(records.map((_, at) => at))
-    }
-  })
-
   test("merges partitions by time, and finds the last records and those of a time", async () => {
     const topic = freshTopic()
     await createTopic(kafka!, topic, { partitions: 3 })

@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import type { Page } from "playwright-core"
-import type { RecordDetail } from "../../src/admin/api/shapes.ts"
-import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
+import { accessibilityFindings, hasBrowser, openPage, startBrowser } from "../support/browser.ts"
 import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
-import { overflowPx, tabTo } from "../support/page.ts"
+import { overflowPx } from "../support/page.ts"
 
 const CONFIGURATION = `
 [connection:log]
@@ -46,45 +45,6 @@ describe.skipIf(!hasBrowser())("Replay", () => {
   }, 60_000)
   const open = (path: string, settings: Parameters<typeof openPage>[2] = {}) =>
     openPage(browser, `${running.adminUrl}/${path}`, settings)
-  const valueOf = async (topic: string, offset: number): Promise<string> => {
-    const response = await fetch(`${running.adminUrl}/api/records/log/${topic}/0/${offset}`)
-    expect(response.status).toBe(200)
-    const { value_base64 } = (await response.json()) as RecordDetail
-    return Buffer.from(value_base64, "base64").toString()
-  }
-
-  test.each(["light", "dark"] as const)(
-    "a filtered range of offsets goes to another topic, counted before, by keyboard alone, %s",
-    async (theme) => {
-      const { page, faults } = await open(
-        "#/replay?connection=log&topic=payments&partition=0&from_offset=10&until_offset=30",
-        { theme },
-      )
-      await page.getByLabel("First offset").waitFor()
-      expect(await page.getByLabel("First offset").inputValue()).toBe("10")
-      expect(await accessibilityFindings(page)).toEqual([])
-      await page.getByLabel("Filter").focus()
-      await press(page, "text:json:/type=odd")
-      await page.getByRole("group", { name: "To" }).getByLabel("Topic", { exact: true }).focus()
-      await press(page, `text:odd-${theme}`, "Enter")
-      const dialog = page.getByRole("dialog", { name: "Replay" })
-      await dialog.getByRole("heading", { name: "10 records" }).waitFor()
-      await dialog.getByText("log/payments, partition 0, offsets 10 to 29, where json:/type=odd").waitFor()
-      expect(await accessibilityFindings(page)).toEqual([])
-      await press(page, "Enter")
-      const row = job(page, `log/payments → log/odd-${theme}`)
-      await row.getByText("done", { exact: true }).waitFor()
-      await row.getByText("10 records", { exact: true }).waitFor()
-      expect(await accessibilityFindings(page)).toEqual([])
-      expect(await valueOf(`odd-${theme}`, 0)).toBe(await valueOf("payments", 11))
-      expect(await valueOf(`odd-${theme}`, 9)).toBe(await valueOf("payments", 29))
-      await tabTo(page, `See odd-${theme}`)
-      await press(page, "Enter")
-      await page.locator('.record[data-place="0:9"]').waitFor()
-      expect(faults).toEqual([])
-    },
-    60_000,
-  )
 
   test("what a URL refuses is shown for each record, and is linked", async () => {
     const posted: number[] = []

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
 import { steadyMs } from "../../clock/clock.ts"
-import { OptionError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import { logIn } from "../../storage/database-file.ts"
 import type { LogReader, StoredRecord } from "../broker.ts"
@@ -154,21 +153,6 @@ describe("growing", () => {
     const isGrown = async (): Promise<boolean> =>
       (await withReader((reader) => reader.topics())).every(({ partitions }) => partitions === 2)
     while (!(await isGrown())) await Bun.sleep(5)
-  })
-
-  test("back is refused, by the file as well as by the open log", async () => {
-    const broker = open(3)
-    await publish(broker, {})
-    const message =
-      /^partitions: the log in .* has topics of 3 partitions, which can't become 2; set it to 3 or more/
-    expect(() => broker.checkPartitions(2)).toThrow(message)
-    // with a WAL, then without
-    expect(() => checkPartitionsIn(logIn(directory), 2)).toThrow(message)
-    await broker.close()
-    expect(() => checkPartitionsIn(logIn(directory), 2)).toThrow(message)
-    expect(() => open(2)).toThrow(OptionError)
-    checkPartitionsIn(logIn(directory), 3)
-    open(3)
   })
 })
 

@@ -101,25 +101,6 @@ const lineOf = (text: string): Line | undefined => lines.find(({ msg }) => msg.i
 const sizeOf = (file: string): number => statSync(join(directory, file), { throwIfNoEntry: false })?.size ?? 0
 
 describe("the clock", () => {
-  test("that stays ahead is followed when retention has passed: until then what is due goes by the steady clock", async () => {
-    const broker = open({ retention: HOUR_MS })
-    await publish(broker, 3)
-    pass(HOUR_MS / 2)
-    await publish(broker, 4)
-    await turn()
-    clock.dayMs += 24 * HOUR_MS
-    pass(HOUR_MS / 2 + 1)
-    await publish(broker, 5)
-    await until(async () => (await recordsOf()) === 9)
-    pass(HOUR_MS / 2)
-    await until(async () => (await recordsOf()) === 5)
-    pass(HOUR_MS / 2)
-    await turn()
-    expect(await recordsOf()).toBe(5)
-    pass(1)
-    await until(async () => (await recordsOf()) === 0)
-  })
-
   test("ahead at a start deletes nothing for an hour, though all records look old", async () => {
     const first = open()
     await publish(first, 3)

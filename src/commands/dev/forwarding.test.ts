@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test"
 import { MemoryLog } from "../../brokers/memory/log.ts"
 import { HooklineError } from "../../errors.ts"
-import { Forwarding } from "./forwarding.ts"
+import { Forwarding, type Forwarded } from "./forwarding.ts"
 
 const log = (): MemoryLog => new MemoryLog()
 const publish = (to: MemoryLog, topic: string, n: number) =>
@@ -23,7 +23,7 @@ afterEach(async () => {
 /** Forwards a log to a target that accepts each body; `after(n)` resolves after n of them. */
 function start(from: MemoryLog, sinceMs: number) {
   const bodies: string[] = []
-  let results = 0
+  const results: Forwarded[] = []
   let changed = Promise.withResolvers<void>()
   server = Bun.serve({
     hostname: "127.0.0.1",
@@ -37,15 +37,15 @@ function start(from: MemoryLog, sinceMs: number) {
     target: new URL("/in?token=secret", server.url),
     openReader: async () => from,
     sinceMs,
-    onResult: () => {
-      results++
+    onResult: (it) => {
+      results.push(it)
       changed.resolve()
       changed = Promise.withResolvers()
     },
-    failed: expect.unreachable,
+    failed: (error) => expect.unreachable(String(error)),
   })
   const after = async (count: number): Promise<void> => {
-    while (results < count) await changed.promise
+    while (results.length < count) await changed.promise
   }
   return { bodies, after }
 }

@@ -2,7 +2,7 @@ import { steadyMs } from "../clock/clock.ts"
 import { list, oneOf, text, type OptionSet, type Values } from "../config/options/option-types.ts"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Event } from "../pipeline/event.ts"
-import { Accepted, type Dropped, type Rejected } from "../pipeline/outcome.ts"
+import { Accepted, decisive, type Dropped, type Rejected } from "../pipeline/outcome.ts"
 import { unpublished, UNPUBLISHED } from "../pipeline/service-unavailable.ts"
 import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
 import type { Span } from "../telemetry/traces/trace.ts"
@@ -105,7 +105,8 @@ export const brokerSink = defineComponent({
   create(values, context) {
     const { topic, connection, key, headers, dead_letter_topic: letters } = values
     const { log } = context
-    const { broker, deliveryTimeoutMs, messagingSystem } = context.connection(connection)
+    const connected = context.connection(connection)
+    const { broker, messagingSystem } = connected
     broker.prepare(letters === undefined ? [topic] : [topic, letters])
     const keyOf = key === undefined ? undefined : EXTRACTION.parse(key, context.sender)
     const tracing = values.trace_headers === "on" ? [traceHeaders] : []
@@ -115,36 +116,17 @@ export const brokerSink = defineComponent({
       cloudEventHeaders(values, context),
       ...tracing,
     ].filter((it) => it !== undefined)
-    // Hot path: one record, one promise of the broker, one outcome.
-    const publish = async (
-      record: Record,
-      { arrivedMs, request }: Event,
-      span: Span | undefined,
-    ): Promise<Accepted | Rejected> => {
-      try {
-        const receipt = await broker.publish(record, arrivedMs + deliveryTimeoutMs)
-        if (span !== undefined) span.end(publishedTo(receipt))
-        if (log.isLevelEnabled("debug")) {
-          const what = record.topic === letters ? "dead letter published" : "event published"
-          const position = positionOf(record, receipt, steadyMs() - arrivedMs)
-          log.debug({ ...position, request_id: request.id }, what)
-        }
-        return new Accepted(receipt)
-      } catch (error) {
-        const refusal = error instanceof PublishError ? unpublished(error) : undefined
-        if (span !== undefined) span.end({}, refusal?.reason ?? "internal")
-        if (refusal !== undefined) return refusal
-        throw error
-      }
-    }
+    const publish = publishing(connected, log, letters)
     const from = { pipeline: context.pipeline, topic }
     const registered = schemaJudge(values, context)
     return Object.assign(
       (event: Event) => {
         const to = event.topic ?? topic
         const { trace } = event.request
-        const span =
-          trace && startPublishing(trace, to, to === topic ? `publish ${to}` : "publish", messagingSystem)
+        const spanOf = (name: string): Span | undefined =>
+          trace &&
+          startPublishing(trace, name, name === topic ? `publish ${name}` : "publish", messagingSystem)
+        const span = spanOf(to)
         const key = keyOf?.(event)
         const headers =
           adding.length === 0 && event.recordHeaders === undefined
@@ -152,8 +134,15 @@ export const brokerSink = defineComponent({
             : [...headersOf(event, adding, span), ...(event.recordHeaders ?? [])]
         if (event.publishesReceived) event.restoreReceived()
         const value = registered === undefined ? event.body : framed(event)
-        const record = { topic: to, key, value, headers, dedupeKey: event.dedupeKey }
-        return publish(record, event, span)
+        const { otherTopics, dedupeKey } = event
+        if (otherTopics === undefined)
+          return publish({ topic: to, key, value, headers, dedupeKey }, event, span)
+        // the key is stored once all are durable: with one record it would keep the others out after a retry
+        const first = publish({ topic: to, key, value, headers }, event, span)
+        const others = otherTopics.map((name) =>
+          publish({ topic: name, key, value, headers }, event, spanOf(name)),
+        )
+        return allOf([first, ...others])
       },
       { outcomes: UNPUBLISHED },
       registered,
@@ -170,6 +159,41 @@ export const brokerSink = defineComponent({
     )
   },
 })
+
+/** Publishes a record by its event's deadline. Hot path: one promise of the broker, one outcome. */
+function publishing(
+  { broker, deliveryTimeoutMs }: ReturnType<ComponentContext["connection"]>,
+  log: ComponentContext["log"],
+  letters: string | undefined,
+) {
+  return async (
+    record: Record,
+    { arrivedMs, request }: Event,
+    span: Span | undefined,
+  ): Promise<Accepted | Rejected> => {
+    try {
+      const receipt = await broker.publish(record, arrivedMs + deliveryTimeoutMs)
+      if (span !== undefined) span.end(publishedTo(receipt))
+      if (log.isLevelEnabled("debug")) {
+        const what = record.topic === letters ? "dead letter published" : "event published"
+        const position = positionOf(record, receipt, steadyMs() - arrivedMs)
+        log.debug({ ...position, request_id: request.id }, what)
+      }
+      return new Accepted(receipt)
+    } catch (error) {
+      const refusal = error instanceof PublishError ? unpublished(error) : undefined
+      if (span !== undefined) span.end({}, refusal?.reason ?? "internal")
+      if (refusal !== undefined) return refusal
+      throw error
+    }
+  }
+}
+
+/** All are awaited, so that none is under way after the answer. Rejects with a fault. */
+async function allOf(publishing: readonly Promise<Accepted | Rejected>[]): Promise<Accepted | Rejected> {
+  await Promise.allSettled(publishing)
+  return decisive(await Promise.all(publishing))!
+}
 
 /** The record's value. The body gives way to it: an event that waits for its acknowledgement holds one. */
 function framed(event: Event): Uint8Array {

@@ -19,6 +19,8 @@ export interface ComponentContext {
   readonly pipeline: string
   /** Where the events have their id, type and time, by the pipeline's Verifier; undefined: it has none. */
   readonly sender: KnownSender | undefined
+  /** @internal The path of the pipeline's source, which a `*` may end. */
+  readonly sourcePath: string
   readonly log: Logger
   /** @internal */
   readonly metrics: PipelineMetrics
@@ -107,9 +109,11 @@ export interface CheckingInPipeline<O extends OptionSet> extends Checking<O> {
 export interface Routing {
   /** The key of the option that names the values, for messages. */
   readonly key: string
-  /** Names of the headers among them. @throws WrongValue as `checkExtractions` reports */
-  readonly headers: (sender: KnownSender | undefined) => readonly string[]
-  /** Whether headers that the Verifier's scheme does not sign may decide. */
+  /** Where they are: `header:Name`, `json:/pointer`. @throws WrongValue as `checkExtractions` reports */
+  readonly places: (sender: KnownSender | undefined) => readonly string[]
+  /** Whether an event may go to several topics. */
+  readonly hasSeveral: boolean
+  /** Whether headers, paths and queries that the Verifier's scheme does not sign may decide. */
   readonly allowsUnsigned: boolean
   /** The topics that events may go to, besides the sink's: names, or patterns as of `topics`. */
   readonly topics: readonly string[]

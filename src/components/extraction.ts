@@ -60,21 +60,23 @@ export function locate<T>(
 }
 
 /** The texts by which an option names a value of the event. */
-const valuesBy = (form: string, find: (location: string) => ValueOf | undefined) => ({
+const valuesBy = (form: string, find: (location: string, sourcePath: string) => ValueOf | undefined) => ({
   /** For messages and the reference. */
   form,
   /**
    * Whether a text is of the form, for an option's test: which provider knows `event:id` is another question. A pointer may
    * contain line ends, but one of several lines is the file's next key, indented.
    */
-  accepts: (text: string): boolean => isEventPart(text) || (!text.includes("\n") && find(text) !== undefined),
+  accepts: (text: string): boolean =>
+    isEventPart(text) || (!text.includes("\n") && find(text, "") !== undefined),
   /**
    * @param sender the pipeline's, `context.sender`
+   * @param sourcePath as configured, `context.sourcePath`: where segments are counted from
    * @returns undefined: malformed
    * @throws WrongValue for a part of the event that the provider is not known to have: see `checkExtractions`
    */
-  parse: (text: string, sender: KnownSender | undefined): ValueOf | undefined =>
-    firstOf(locateEventPart(text, sender).map(find)),
+  parse: (text: string, sender: KnownSender | undefined, sourcePath = ""): ValueOf | undefined =>
+    firstOf(locateEventPart(text, sender).map((location) => find(location, sourcePath))),
 })
 
 /** What finds a value in the first place that has one; undefined: a place is malformed. */
@@ -102,9 +104,29 @@ export const EXTRACTION = valuesBy(
  * The value that a Filter or Router decides by: a header's, or the text of a JSON string, number (as spelled) or boolean, if
  * not empty; null, objects and arrays are none. Not a copy.
  */
-export const EVENT_VALUE = valuesBy(`json:/pointer (RFC 6901), header:Name, or ${EVENT_FORM}`, (location) =>
-  locate(location, { header: (value) => (value === "" ? undefined : Buffer.from(value)), json: scalar }),
+export const EVENT_VALUE = valuesBy(
+  `json:/pointer (RFC 6901), header:Name, path, path:1 (a segment), query:name, or ${EVENT_FORM}`,
+  (location, sourcePath) =>
+    locateInUrl(location, sourcePath) ?? locate(location, { header: textOf, json: scalar }),
 )
+
+const textOf = (text: string | null | undefined): Uint8Array | undefined =>
+  text === "" || text === null || text === undefined ? undefined : Buffer.from(text)
+
+/**
+ * `path`, as it was sent; `path:1`, the first segment that the `*` of the source's path stands for; `query:name`, the first
+ * parameter of that name, decoded.
+ */
+function locateInUrl(text: string, sourcePath: string): ValueOf | undefined {
+  if (text === "path") return ({ request }) => textOf(request.path)
+  const [, name] = /^query:([^\s{}]+)$/.exec(text) ?? []
+  if (name !== undefined) return ({ request }) => textOf(new URLSearchParams(request.query).get(name))
+  const [, segment] = /^path:([1-9]\d?)$/.exec(text) ?? []
+  if (segment === undefined) return undefined
+  if (!sourcePath.endsWith("/*")) return () => undefined
+  const at = sourcePath.split("/").length - 2 + Number(segment)
+  return ({ request }) => textOf(request.path.split("/", at + 1)[at])
+}
 
 const NULL = 0x6e
 

@@ -36,8 +36,8 @@ export const filter = defineComponent({
   checkInPipeline({ values: { when }, sender, wrong }) {
     if (when !== undefined) checkExtractions([when], sender, (text) => wrong("when", text))
   },
-  create({ when, keep, drop }, { log, metrics, sender }) {
-    const valueOf = EVENT_VALUE.parse(when, sender)!
+  create({ when, keep, drop }, { log, metrics, sender, sourcePath }) {
+    const valueOf = EVENT_VALUE.parse(when, sender, sourcePath)!
     const matches = compilePatterns(keep ?? drop!)
     const isDropped = keep === undefined
     const logWithoutValue = rarely(60_000, (events) =>

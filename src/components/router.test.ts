@@ -3,6 +3,7 @@ import { componentContext } from "../../test/support/component-context.ts"
 import { eventOf, IN_TIME } from "../../test/support/event.ts"
 import type { Values } from "../config/options/option-types.ts"
 import { Event } from "../pipeline/event.ts"
+import { EVENT_VALUE } from "./extraction.ts"
 import { router } from "./router.ts"
 import type { Ended } from "../pipeline/outcome.ts"
 import { ROUTER_OPTIONS } from "./router/options.ts"
@@ -149,9 +150,31 @@ test.each([
   ["topic", "events", "is not"],
   ["topic", "events/{json:/type}", "is not"],
   ["topic", "events.{json:type}", "is not"],
-  ["topic", "events.{path}", "is not"],
+  ["topic", "events.{path:0}", "is not"],
+  ["routes", "a = b, c, b", 'the target of "a" has a topic twice'],
+  ["routes", "a = b, drop", 'the target of "a" has a topic twice, or drop among topics'],
   ["topic", "events.{json:/type", "is not"],
-  ["by", "path", "is not"],
+  ["by", "path:x", "is not"],
+  ["by", "query:", "is not"],
 ] as const)("%s = %s is wrong", (key, text, message) => {
   expect(() => parse(key, text)).toThrow(message)
+})
+
+test.each([
+  ["path", "/webhook/shop/eu"],
+  ["path:1", "shop"],
+  ["path:2", "eu"],
+  ["path:3", undefined],
+  ["query:a", "x y"],
+  ["query:b", undefined],
+])("the value of %s is %p", (by, expected) => {
+  const event = eventOf("{}", { path: "/webhook/shop/eu", query: "a=x+y&a=z&b=" })
+  const value = EVENT_VALUE.parse(by, undefined, "/webhook/*")!(event)
+  expect(value && Buffer.from(value).toString()).toBe(expected)
+})
+
+test("under an exact path there are no segments", () => {
+  expect(
+    EVENT_VALUE.parse("path:1", undefined, "/webhook")!(eventOf("{}", { path: "/webhook" })),
+  ).toBeUndefined()
 })

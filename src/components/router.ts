@@ -5,7 +5,7 @@ import { WrongValue } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
-import { headerNameIn, locateEventPart } from "../verify/presets/event-locations.ts"
+import { locateEventPart } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
 import { EVENT_VALUE, checkExtractions } from "./extraction.ts"
 import { rarely } from "../clock/lasting.ts"
@@ -27,10 +27,8 @@ export const router = defineComponent({
     const targets = targetsOf(routes)
     return {
       key: topic === undefined ? "by" : "topic",
-      headers: (sender) =>
-        valuesOf(by, topic)
-          .flatMap((value) => locateEventPart(value, sender))
-          .flatMap((place) => headerNameIn(place) ?? []),
+      places: (sender) => valuesOf(by, topic).flatMap((value) => locateEventPart(value, sender)),
+      hasSeveral: routes.some((line) => line.topics.length > 1),
       allowsUnsigned: unsigned === "true",
       topics: topic === undefined ? targets : topics,
       mayChoose: (name) => {
@@ -41,10 +39,15 @@ export const router = defineComponent({
     }
   },
   checkInPipeline({ values: { by, topic }, sender, wrong }) {
-    checkExtractions(valuesOf(by, topic), sender, (text) => wrong(topic === undefined ? "by" : "topic", text))
+    const key = topic === undefined ? "by" : "topic"
+    const values = valuesOf(by, topic)
+    checkExtractions(values, sender, (text) => wrong(key, text))
+    const secret = sender?.covers?.credential?.query
+    if (secret !== undefined && values.includes(`query:${secret}`))
+      wrong(key, `${secret} is the secret that ${sender!.name} sends, which no topic may be named after`)
   },
   create({ by, routes = [], topic, topics = [], max_topics: mostTopics }, context) {
-    const { log, metrics, prepareTopics } = context
+    const { log, metrics, prepareTopics, sender, sourcePath } = context
     const logUnrouted = (why: string) =>
       rarely(60_000, (events) =>
         log.warn({ events, reason: why }, "events without a route go to the sink's topic"),
@@ -65,6 +68,7 @@ export const router = defineComponent({
       if ("topic" in chosen) {
         if (chosen.topic === DROP && topic === undefined) return ROUTED_TO_DROP
         event.topic = chosen.topic
+        event.otherTopics = chosen.others
         return event
       }
       metrics.unrouted(chosen.none)
@@ -74,7 +78,7 @@ export const router = defineComponent({
 
     if (topic === undefined) {
       prepareTopics(targetsOf(routes))
-      const choose = compileRoutes(EVENT_VALUE.parse(by!, context.sender)!, routes)
+      const choose = compileRoutes(EVENT_VALUE.parse(by!, sender, sourcePath)!, routes)
       for (const reason of ["no_value", "no_rule"] as const) metrics.unrouted(reason, 0)
       const process: Processor = (event) => route(event, choose(event))
       return Object.assign(process, { outcomes: [ROUTED_TO_DROP] })
@@ -85,7 +89,7 @@ export const router = defineComponent({
     for (const name of known) if (!isAllowed(name)) known.delete(name)
     prepareTopics([...known])
     // asked of known ones too: before the switch of a reload the Router before adds its own
-    const choose = compileTemplate(parseTemplate(topic, context.sender), isAllowed)
+    const choose = compileTemplate(parseTemplate(topic, sender, sourcePath), isAllowed)
     for (const reason of ["no_value", "invalid_topic", "topic_not_allowed", "too_many_topics"] as const)
       metrics.unrouted(reason, 0)
     const process: Processor = (event) => {
@@ -111,7 +115,7 @@ const valuesOf = (by: string | undefined, topic: string | undefined): readonly s
   topic === undefined ? [by ?? []].flat() : valuesIn(topic)
 
 const targetsOf = (routes: readonly RouteLine[]): string[] => [
-  ...new Set(routes.flatMap(({ topic }) => (topic === DROP ? [] : topic))),
+  ...new Set(routes.flatMap(({ topics }) => topics.filter((topic) => topic !== DROP))),
 ]
 
 /** Requires either lines or a template, each with what belongs to it. */
@@ -137,12 +141,12 @@ function check({ values, isGiven, wrong }: Checking<typeof ROUTER_OPTIONS>): voi
 
 function checkLines(routes: readonly RouteLine[], wrong: (text: string) => void): void {
   const before = new Set<string>()
-  for (const { pattern, topic } of routes) {
+  for (const { pattern, topics } of routes) {
     const line = JSON.stringify(pattern)
     if (before.has(pattern)) wrong(`${line} has a line before; remove one of them`)
     else if (before.has("*")) wrong(`${line} is behind *, which matches every value; move it up`)
     before.add(pattern)
-    const meant = misspelled(pattern, topic)
+    const meant = misspelled(pattern, topics.join(", "))
     if (meant !== undefined) wrong(`${line} is a pattern; did you mean the key ${meant}?`)
   }
 }

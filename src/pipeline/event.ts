@@ -70,6 +70,8 @@ export class Event {
   dedupeKey: DedupeKey | undefined
   /** @internal The registry's id of the schema that the body matches, which its record names; undefined: none is asked for. */
   schemaId: number | undefined
+  /** @internal Further topics that its record goes to; `topic` is set, too. */
+  otherTopics: readonly string[] | undefined
   /** @internal Headers of its record in addition to the sink's, by name. */
   recordHeaders: Map<string, Uint8Array> | undefined
   /** @internal Whether `receivedBody` is published, unless a step other than the Decoder has set `body`. */

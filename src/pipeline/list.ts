@@ -3,7 +3,7 @@ import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { Bounded, EventDeadline } from "./event-deadline.ts"
 import type { Event, Passed } from "./event.ts"
-import { Dropped, Rejected, type Accepted, type Ended, type Outcome } from "./outcome.ts"
+import { decisive, Dropped, isForAll, Rejected, type Accepted, type Ended, type Outcome } from "./outcome.ts"
 
 /*
  * The items of a list, published as one unit:
@@ -80,8 +80,7 @@ export function listHandler(steps: ListSteps) {
       const fault = results.find((result) => result.status === "rejected")
       if (fault !== undefined) throw fault.reason
       const outcomes = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []))
-      const refusals = outcomes.filter((it) => it.kind === "rejected")
-      return (outcome = refusals.find(isForAll) ?? refusals[0] ?? outcomes[0] ?? dropped ?? EMPTY_LIST)
+      return (outcome = decisive(outcomes) ?? dropped ?? EMPTY_LIST)
     } finally {
       for (const item of open) end(item, outcome)
       await Promise.all(settling)
@@ -121,9 +120,6 @@ type Numbered = readonly [index: number, item: Event]
 
 const NOTHING = new Uint8Array()
 export const EMPTY_LIST = new Dropped("empty_list", "a list without items")
-
-/** Whether it says nothing of the one item, and the sender sends the list again. */
-const isForAll = ({ status }: Rejected): boolean => status >= 500
 
 /** The outcome with the item's position in the list, from 0. */
 function locate(outcome: Ended, index: number): Ended {

@@ -97,3 +97,12 @@ export type Outcome = Accepted | Ended
 
 /** The answer to a request before its body is read; undefined: read the body. */
 export type Admission = Rejected | Answered | undefined
+
+/** Of several outcomes the one that answers the sender: a refusal that says nothing of the event itself, another, or the first. */
+export function decisive(outcomes: readonly (Accepted | Rejected)[]): Accepted | Rejected | undefined {
+  const refusals = outcomes.filter((it) => it.kind === "rejected")
+  return refusals.find((it) => isForAll(it)) ?? refusals[0] ?? outcomes[0]
+}
+
+/** Whether it says nothing of the one event, and the sender sends it again. */
+export const isForAll = ({ status }: { readonly status: number }): boolean => status >= 500

@@ -56,6 +56,7 @@ export function contextsOf(
     return {
       pipeline: id,
       sender,
+      sourcePath: String(source?.values["path"] ?? ""),
       log,
       metrics,
       connection: (asked) => {

@@ -11,6 +11,11 @@ import {
   validator,
   webHookSource,
 } from "../../src/index.ts"
+import { PublishError } from "../../src/errors.ts"
+import type { Publisher } from "../../src/pipeline/event.ts"
+import type { Receipt, Record } from "../../src/pipeline/record.ts"
+import { componentContext } from "../support/component-context.ts"
+import { eventOf, IN_TIME } from "../support/event.ts"
 import { deadLettered, send } from "../support/dead-lettered.ts"
 import { hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
@@ -177,4 +182,49 @@ test("items of a list are dropped and routed one by one; one beyond max_topics g
   const template = { topic: "{json:/type}.v1", topics: ["*"], maxTopics: 2 }
   const routed = await testPipeline(pipeline(template), list)
   expect([routed.status, routed.records.map(({ topic }) => topic)]).toEqual([200, ["a.v1", "b.v1", "hooks"]])
+})
+
+const toSeveral = (sink: Partial<Parameters<typeof brokerSink>[0]> = {}): Pipeline =>
+  new Pipeline("hooks", {
+    source: webHookSource({ path: "/hooks/*" }),
+    processors: [validator(), router({ by: "path:1", routes: [["team-*", "billing, audit"]] })],
+    sink: brokerSink({ topic: "hooks", key: "json:/id", ...sink }),
+  })
+
+test("a line with several topics publishes to each of them, by a segment of the path", async () => {
+  const { status, records } = await testPipeline(toSeveral(), { id: "1" }, { target: "/hooks/team-a/x" })
+  expect(status).toBe(200)
+  expect(
+    records.map(({ topic, key, value }) => [topic, String(Buffer.from(key!)), String(Buffer.from(value))]),
+  ).toEqual([
+    ["billing", "1", '{"id":"1"}'],
+    ["audit", "1", '{"id":"1"}'],
+  ])
+  await expect(
+    testPipeline(toSeveral({ valueFormat: "json-schema", registryUrl: "https://registry.example.com" }), {}),
+  ).rejects.toThrow("has a line with several topics, whose values would name one schema")
+})
+
+test("an event is refused with 503 unless all of its topics acknowledge it, and its dedupe key goes with no single record", async () => {
+  const given: Record[] = []
+  const publish = (record: Record): Promise<Receipt> => {
+    given.push(record)
+    return record.topic === "audit"
+      ? Promise.reject(new PublishError("unavailable", "no leader"))
+      : Promise.resolve({ partition: 0, offset: 0 })
+  }
+  const connection = { broker: { publish, prepare() {} }, deliveryTimeoutMs: 5000 } as never
+  const sink = brokerSink({ topic: "hooks" }).component
+  const values = { topic: "hooks", trace_headers: "off", cloudevents: "off", value_format: "json" } as never
+  const step = sink.create(values, componentContext({ connection: () => connection })) as Publisher
+  const event = eventOf("{}")
+  event.topic = "billing"
+  event.otherTopics = ["audit", "crm"]
+  event.dedupeKey = { key: "k" } as never
+  expect(await step(event, IN_TIME)).toMatchObject({ kind: "rejected", status: 503 })
+  expect(given.map(({ topic, dedupeKey }) => [topic, dedupeKey])).toEqual([
+    ["billing", undefined],
+    ["audit", undefined],
+    ["crm", undefined],
+  ])
 })

@@ -11,6 +11,7 @@ export function componentContext(given: Partial<ComponentContext> = {}): Compone
   return {
     pipeline: "test",
     sender: undefined,
+    sourcePath: "/webhook",
     log: pino({ level: "silent" }),
     metrics: new Metrics().pipeline("test"),
     acquire: ({ open }) => open(),

@@ -9,11 +9,11 @@ export const ROUTER_OPTIONS = {
   by: text({
     ...EVENT_VALUE,
     optional: true,
-    doc: "The value that the lines `pattern = topic` are compared with: a string, number or boolean of the body, a header's value, or `event:type` where the provider's preset knows it (see providers.md).",
+    doc: "The value that the lines `pattern = topic` are compared with: a string, number or boolean of the body, a header's value, the path, a segment of it below a `/*`, a parameter of the query, or `event:type` where the provider's preset knows it (see providers.md).",
   }),
   routes: routeLines({
     optional: true,
-    doc: "In the file, lines of the section: `invoice.* = billing`. The first whose pattern matches the value decides; `*` matches any text; the target `drop` drops the event, which is answered as an accepted one. An event that none matches goes to the sink's topic. The key itself is needed only for a pattern that is spelled like one of these keys.",
+    doc: "In the file, lines of the section: `invoice.* = billing`. The first whose pattern matches the value decides; `*` matches any text; several topics (`invoice.* = billing, audit`) get the event all, or the sender 503; the target `drop` drops the event, which is answered as an accepted one. An event that none matches goes to the sink's topic. The key itself is needed only for a pattern that is spelled like one of these keys.",
   }),
   topic: text({
     form: TEMPLATE_FORM,
@@ -33,7 +33,7 @@ export const ROUTER_OPTIONS = {
   }),
   unsigned: oneOf(["false", "true"], {
     default: "false",
-    doc: "Whether to route by a header that the Verifier's scheme does not sign: anyone who captures a request can then send it again, to another topic.",
+    doc: "Whether to route by a header, a path or a query that the Verifier's scheme does not sign: anyone who captures a request can then send it again, to another topic.",
   }),
   // oxlint-disable-next-line no-explicit-any
 } as const satisfies { readonly [key in (typeof ROUTER_KEYS)[number]]: Option<any, any> }

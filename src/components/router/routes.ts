@@ -6,16 +6,16 @@ import { compilePattern } from "../../json/pattern.ts"
 import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import type { Unrouted } from "../../telemetry/pipeline-metrics.ts"
 
-/** Events with a value that the pattern matches go to the topic; DROP: they are dropped. */
+/** Events with a value that the pattern matches go to all of the topics; DROP, alone: they are dropped. */
 export interface RouteLine {
   readonly pattern: string
-  readonly topic: string
+  readonly topics: readonly [string, ...string[]]
 }
 
 /** The target that drops an event. No topic of this name can be routed to. */
 export const DROP = "drop"
 
-const FORM = `lines \`pattern = topic\`, or \`pattern = ${DROP}\``
+const FORM = `lines \`pattern = topic\`, \`pattern = topic, topic\` or \`pattern = ${DROP}\``
 
 /** The option of a Router's lines; code gives pairs. */
 export const routeLines = (declared: { doc: string; optional: true }) =>
@@ -43,18 +43,26 @@ export const routeLines = (declared: { doc: string; optional: true }) =>
     },
   )
 
-function routeOf(pattern: string, topic: string): RouteLine {
-  if (pattern === "") throw new WrongValue(`has no pattern before "= ${topic}"; * matches every value`)
-  if (!TOPIC_NAME.pattern.test(topic))
+function routeOf(pattern: string, target: string): RouteLine {
+  if (pattern === "") throw new WrongValue(`has no pattern before "= ${target}"; * matches every value`)
+  const [first = "", ...others] = target.split(",").map((name) => name.trim())
+  const topics: RouteLine["topics"] = [first, ...others]
+  if (!topics.every((topic) => TOPIC_NAME.pattern.test(topic)))
     throw new WrongValue(
       // without its text, which may be a secret that belongs to another section
-      `the target of ${JSON.stringify(pattern)} is not ${TOPIC_NAME.form}, or ${DROP}`,
+      `the target of ${JSON.stringify(pattern)} is not ${TOPIC_NAME.form}, or ${DROP}; several are separated by commas`,
     )
-  return { pattern, topic }
+  if (new Set(topics).size < topics.length || (topics.length > 1 && topics.includes(DROP)))
+    throw new WrongValue(
+      `the target of ${JSON.stringify(pattern)} has a topic twice, or ${DROP} among topics`,
+    )
+  return { pattern, topics }
 }
 
-/** What a Router chose: a topic, DROP, or why there is none. @internal */
-export type Chosen = { readonly topic: string } | { readonly none: Unrouted }
+/** What a Router chose: a topic, and further ones, DROP, or why there is none. @internal */
+export type Chosen =
+  | { readonly topic: string; readonly others?: readonly string[] | undefined }
+  | { readonly none: Unrouted }
 
 /** @internal */
 export const NO_VALUE: Chosen = { none: "no_value" }
@@ -62,7 +70,10 @@ const NO_RULE: Chosen = { none: "no_rule" }
 
 /** The first line that matches decides. @internal */
 export function compileRoutes(valueOf: ValueOf, routes: readonly RouteLine[]): (event: Event) => Chosen {
-  const lines = routes.map(({ pattern, topic }) => ({ matches: compilePattern(pattern), chosen: { topic } }))
+  const lines = routes.map(({ pattern, topics: [topic, ...others] }) => ({
+    matches: compilePattern(pattern),
+    chosen: { topic, others: others.length === 0 ? undefined : others },
+  }))
   return (event) => {
     const value = valueOf(event)
     if (value === undefined) return NO_VALUE

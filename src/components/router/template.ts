@@ -27,9 +27,9 @@ export function isTemplate(template: string): boolean {
  *
  * @throws WrongValue as `EVENT_VALUE.parse`
  */
-export const parseTemplate = (template: string, sender: KnownSender | undefined) => ({
+export const parseTemplate = (template: string, sender: KnownSender | undefined, sourcePath: string) => ({
   texts: textsIn(template),
-  values: valuesIn(template).map((value) => EVENT_VALUE.parse(value, sender)!),
+  values: valuesIn(template).map((value) => EVENT_VALUE.parse(value, sender, sourcePath)!),
 })
 
 /** Kafka's own topics are called so. */

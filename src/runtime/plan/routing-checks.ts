@@ -5,6 +5,7 @@ import type { Steps } from "../../clock/slices.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 import { senderOf } from "./sender.ts"
+import { isSigned } from "../../verify/presets/event-locations.ts"
 
 type Part = Exclude<ResolvedPipeline["processors"][number], (...given: never) => unknown>
 
@@ -27,6 +28,11 @@ export function* checkRouting({ pipelines, connections, registry, problems }: Re
       if (routing === undefined) continue
       checkSigned(routing, part, parts, problems)
       checkPatterns(routing, part, registry, problems)
+      if (routing.hasSeveral && sink?.values.value_format === "json-schema")
+        problems.add(
+          part.where("routes"),
+          "has a line with several topics, whose values would name one schema; with value_format = json-schema name one topic a line",
+        )
       routed.push({ id, part, routing, connection: connectionOf(sink, connections) })
     }
   }
@@ -75,20 +81,20 @@ function checkPatterns(
 
 const isReadable = (it: Part): boolean => it.component.sender === undefined || it.isSound()
 
-/** A header that is not signed can be changed by whoever captures a request. */
+/** A header, path or query that is not signed can be changed by whoever captures a request. */
 function checkSigned(routing: Routing, part: Part, parts: readonly Part[], problems: Problems): void {
   // what is wrong with them is reported elsewhere
   if (routing.allowsUnsigned || !part.isSound() || !parts.every(isReadable)) return
-  const headers = routing.headers(senderOf(parts))
+  // of a body that is not signed the Verifier's own warnings tell
+  const places = routing.places(senderOf(parts)).filter((it) => !it.startsWith("json:"))
   for (const { component, values } of parts) {
     const { name, covers } = component.sender?.(values) ?? {}
     if (covers === undefined) continue
-    const signed = covers.headers ?? []
-    const open = headers.find((header) => !signed.includes(header.toLowerCase()))
+    const open = places.find((place) => !isSigned(place, covers))
     if (open !== undefined)
       problems.add(
         part.where(routing.key),
-        `reads the header ${open}, which ${name} does not sign: a captured request could be sent again with another one, to another topic; choose by json:/pointer, or set unsigned = true to accept that`,
+        `reads the ${open.replace(":", " ")}, which ${name} does not sign: a captured request could be sent again with another one, to another topic; choose by json:/pointer, or set unsigned = true to accept that`,
       )
   }
 }

@@ -58,12 +58,13 @@ export interface KnownSender {
 }
 
 /**
- * Whether a captured request can't be sent with another value there: a header or a member of the body.
+ * Whether a captured request can't be sent with another value there: a header, the path, the query or a member of the body.
  *
- * @param location `header:Name` or `json:/pointer`
+ * @param location `header:Name`, `path`, `path:1`, `query:name` or `json:/pointer`
  */
-export function isSigned(location: string, { body, headers = [] }: Coverage): boolean {
+export function isSigned(location: string, { body, url = false, headers = [] }: Coverage): boolean {
   if (location.startsWith("json:")) return body === "whole" || body === "form" || body === "part"
+  if (/^(?:path|query)/.test(location)) return url
   return headers.includes(location.slice("header:".length).toLowerCase())
 }
 

@@ -7,6 +7,7 @@ import {
   type EventLocations,
 } from "../src/verify/presets/event-locations.ts"
 import { replaceParts } from "./generated-parts.ts"
+import { renderSenders } from "./sender-sections.ts"
 import { renderBodies } from "./provider-bodies.ts"
 import type { Family } from "../src/verify/schemes/family.ts"
 import { GENERIC } from "../src/verify/schemes/generic.ts"
@@ -71,6 +72,7 @@ export async function renderProviders(page: string): Promise<string> {
     table(["kind", "needs", "may have", "tolerance"], kinds),
     table(["preset", "Decoder", "as documented"], bodies),
     await renderBodies(),
+    renderSenders(),
   ])
 }
 

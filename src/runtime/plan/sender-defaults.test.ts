@@ -106,11 +106,11 @@ test.each<[string, string]>([
   ],
   [
     "slack",
-    "slack sends again for 6 min (3 times: at once, after 1 and 5 min), and turns event subscriptions off when more than 95 % of an hour's deliveries failed: a longer outage",
+    "slack sends again for 6 min (3 times: at once, after 1 and 5 min), and may turn event subscriptions off when under 5 % of an hour's deliveries succeeded: a longer outage",
   ],
   [
     "shopify",
-    "shopify sends again for 4 h (8 times), and deletes the subscription after 8 failures in a row if it was made by the Admin API: a longer outage",
+    "shopify sends again for 4 h (8 times), and deletes a subscription that was made by the Admin API after 8 failures in a row: a longer outage",
   ],
 ])("%s: what an outage of Kafka loses is said, unless there is a spool", (provider, expected) => {
   const text = `provider: ${expected} of the broker loses events; set spool of connection main`

@@ -365,7 +365,11 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     title: "WooCommerce",
     scheme: { hmac: { header: "X-WC-Webhook-Signature", encoding: "base64" } },
     docs: "https://woocommerce.com/document/webhooks/",
-    event: { id: "header:X-WC-Webhook-Delivery-ID", type: "header:X-WC-Webhook-Topic" },
+    event: {
+      id: "header:X-WC-Webhook-Delivery-ID",
+      type: "header:X-WC-Webhook-Topic",
+      source: "header:X-WC-Webhook-Source",
+    },
     note: "The ping at a webhook's creation is not signed.",
   },
   docusign: {

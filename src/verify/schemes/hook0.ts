@@ -40,7 +40,7 @@ export function hook0(): Family {
         time: true,
         id: false,
         headers: ["content-type"],
-        signature: [SIGNATURE.toLowerCase()],
+        signature: [SIGNATURE.toLowerCase(), "x-event-id", "x-event-type"],
       }),
     },
   )

@@ -1,0 +1,93 @@
+import { eventHeaders, EVENT_PARTS, isSigned, placesOf } from "../src/verify/presets/event-locations.ts"
+import type { Preset } from "../src/verify/presets/preset.ts"
+import { PRESETS } from "../src/verify/presets/presets.ts"
+import { describeRequired, usualCoverage } from "../src/verify/presets/providers.ts"
+import { FACTS, inBytes, inTime, type SenderFacts } from "../src/verify/presets/sender-facts.ts"
+import { toFamily } from "../src/verify/schemes/scheme-form.ts"
+
+/** A section for each preset: how to set it up there and here, what arrives, and what it does when nothing answers. */
+export const renderSenders = (): string =>
+  Object.entries(PRESETS)
+    .map(([name, preset]) => [`### ${preset.title}`, "", ...lines(name, preset)].join("\n"))
+    .join("\n\n")
+
+function lines(name: string, preset: Preset): string[] {
+  const documented = FACTS[name] ?? []
+  const said = (key: keyof SenderFacts, text: (facts: SenderFacts) => string): string[] =>
+    documented.filter((it) => it[key] !== undefined).map((it) => `${text(it)} ([source](${it.source}))`)
+  const setup = said("setup", (it) => it.setup!)
+  const down = documented.flatMap((it) => {
+    const texts = whenDown(it)
+    return texts.length === 0 ? [] : [`${texts.join("; ")} ([source](${it.source}))`]
+  })
+  const missed = documented.flatMap((it) => {
+    const texts = whatWasMissed(it)
+    return texts.length === 0 ? [] : [`${texts.join("; ")} ([source](${it.source}))`]
+  })
+  return [
+    `- **There**: ${[...setup, ...(setup.length === 0 ? [`see [its documentation](${preset.docs})`] : [])].join("; ")}.`,
+    `- **Here**: \`provider = ${name}\`, with ${required(preset)}.`,
+    `- **What arrives**: ${arrives(preset)}.`,
+    `- **When Hookline is down**: ${down.length === 0 ? "what it does is not documented, or could not be confirmed" : down.join("; ")}.`,
+    ...(missed.length === 0 ? [] : [`- **What was missed**: ${missed.join("; ")}.`]),
+    ...said("addresses", (it) => `- **Addresses**: ${it.addresses}`),
+  ]
+}
+
+const required = ({ scheme }: Preset): string =>
+  describeRequired(toFamily(scheme)).replace(/[a-z_]+/g, (it) => (/^(and|or)$/.test(it) ? it : `\`${it}\``))
+
+function arrives({ event = {}, body, scheme }: Preset): string {
+  const format = body?.format ?? "json"
+  const parts = EVENT_PARTS.filter((part) => placesOf(event, part).length > 0).map(
+    (part) =>
+      `${part} in ${placesOf(event, part)
+        .map((it) => `\`${it}\``)
+        .join(" or ")}`,
+  )
+  const covers = usualCoverage(toFamily(scheme))
+  const headers = eventHeaders(event).map(
+    (name) => `\`${name}\`${isSigned(`header:${name}`, covers) ? " (signed)" : ""}`,
+  )
+  return [
+    { json: "JSON", form: "a form", multipart: "a form with files", text: "text", auto: "JSON or a form" }[
+      format
+    ] + (body?.lists === "split" ? ", in lists, an event for each item" : ""),
+    ...parts,
+    ...(headers.length === 0 ? [] : [`headers of the event: ${headers.join(", ")}`]),
+  ].join("; ")
+}
+
+function whenDown({
+  waitsMs,
+  repeatsForMs,
+  repeats,
+  repeatsOn,
+  largestBytes,
+  disables,
+  keepsId,
+  keepsOrder,
+  secretEach,
+}: SenderFacts): string[] {
+  const again =
+    repeatsForMs === 0
+      ? "does not send again by itself"
+      : repeatsForMs === undefined
+        ? repeats && `sends again ${repeats}`
+        : `sends again for ${inTime(repeatsForMs)}${repeats === undefined ? "" : `, ${repeats}`}`
+  return [
+    waitsMs !== undefined && `waits ${inTime(waitsMs)} for an answer`,
+    again !== undefined && again + (repeatsOn === undefined ? "" : `, on ${repeatsOn}`),
+    disables !== undefined && disables,
+    keepsId !== undefined &&
+      `a repeated delivery has ${keepsId ? "the id of the first" : "an id of its own"}`,
+    keepsOrder !== undefined && (keepsOrder ? "keeps the order" : "the order is not kept"),
+    largestBytes !== undefined && `sends up to ${inBytes(largestBytes)}`,
+    secretEach !== undefined && "each webhook has a secret of its own",
+  ].filter((it) => it !== false)
+}
+
+const whatWasMissed = ({ lists, resends }: SenderFacts): string[] => [
+  ...(lists === undefined ? [] : [`listed by ${lists}`]),
+  ...(resends === undefined ? [] : [`sent again by ${resends}`]),
+]

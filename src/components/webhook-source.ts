@@ -144,7 +144,7 @@ export const webHookSource = defineComponent({
     const { pipeline, acquire, workers, deliveryTimeoutMs } = context
     const { response_status: status, response_body: body, response_content_type: contentType } = values
     const tls = tlsOf(values)
-    const allows = addressFilter(values, context)
+    const { allows, problem } = addressFilter(values, context)
     const perAddress = { perSecond: values.unverified_rate_limit / workers }
     const unverifiedLimit = acquire({
       name: "unverified rate limit",
@@ -159,6 +159,7 @@ export const webHookSource = defineComponent({
       maxBodyBytes: values.max_body_bytes,
       contentTypes: values.content_types?.map((type) => type.toLowerCase()),
       allows,
+      ...(problem && { problem }),
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
       tls,

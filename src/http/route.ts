@@ -16,6 +16,8 @@ export interface Route {
   readonly contentTypes: readonly string[] | undefined
   /** Tests the sender's address, undefined: that is not known yet. Absent: any may send. */
   readonly allows: ((address: string) => boolean | undefined) | undefined
+  /** Why it accepts no events now, for readiness; undefined: it does, as far as the source knows. */
+  readonly problem?: (() => string | undefined) | undefined
   /** Tests a proxy's address; undefined: none is trusted. */
   readonly trustsProxy: ((address: string) => boolean) | undefined
   /** undefined: derived from the request and trusted proxies. */

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test"
 import type { Broker, Impairment } from "../brokers/broker.ts"
-import { connectionStates } from "./readiness.ts"
+import { connectionStates, readinessOf } from "./readiness.ts"
 import type { Plan } from "./plan/plan.ts"
+import type { ActivePlan } from "./reload.ts"
 
 /** A plan whose pipelines publish to these topics, on the connections named before a slash, or else on the first. */
 function planOf(connections: readonly string[], topics: readonly string[]): Plan {
@@ -57,4 +58,26 @@ test("a connection that is not ready says why, and nothing of topics; a broker t
     ],
     impaired: [["kafka", []]],
   })
+})
+
+test.each([
+  [["addresses are not known yet", undefined], "partly ready"],
+  [["addresses are not known yet"], "not ready"],
+  [[undefined], "ready"],
+])("with sources whose problems are %j it is %s, and they are named", (problems, expected) => {
+  const pipelines = new Map(
+    problems.map((problem, i) => [
+      `p${i}`,
+      { uses: new Map(), stores: new Map(), route: { problem: () => problem } },
+    ]),
+  )
+  const active = {
+    plan: { connections: new Map(), pipelines: [] },
+    connections: new Map(),
+    pipelines,
+    servers: { isAccepting: () => true },
+  } as unknown as ActivePlan
+  const { state, pipelines: closed } = readinessOf(active, false)
+  expect(state).toBe(expected as typeof state)
+  expect(closed).toEqual(expected === "ready" ? [] : [["p0", "source: addresses are not known yet"]])
 })

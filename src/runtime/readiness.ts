@@ -12,7 +12,7 @@ export interface State {
   /** By connection, the topics that can't be published to, or only in part, according to the broker. */
   readonly impaired: readonly (readonly [id: string, topics: readonly Impairment[]])[]
   readonly stores: readonly Health[]
-  /** Only those that accept no events because of their connection or store. */
+  /** Only those that accept no events because of their connection, store or source. */
   readonly pipelines: readonly Health[]
   /** Whether at least one pipeline accepts events. */
   readonly receives: boolean
@@ -38,7 +38,7 @@ export function stateOf({ plan, connections, pipelines, servers }: ActivePlan): 
   }
 }
 
-/** The pipelines that accept no events because of their connection or store. */
+/** The pipelines that accept no events because of their connection, store or source. */
 function closedPipelines(
   pipelines: ActivePlan["pipelines"],
   connections: readonly Health[],
@@ -46,10 +46,11 @@ function closedPipelines(
 ): Health[] {
   const [first = ""] = connections[0] ?? []
   const [ofConnections, ofStores] = [new Map(connections), new Map(stores)]
-  return [...pipelines].flatMap(([id, { uses, stores }]): Health[] => {
+  return [...pipelines].flatMap(([id, { uses, stores, route }]): Health[] => {
     const reasons = [
       ...[...uses.keys()].map((asked = first) => [`connection ${asked}`, ofConnections.get(asked)]),
       ...[...stores.keys()].map((name) => [`Deduplicator's store ${name}`, ofStores.get(name)]),
+      ["source", route.problem?.()],
     ].filter(([, problem]) => problem !== undefined)
     return reasons.length === 0 ? [] : [[id, reasons.map((it) => it.join(": ")).join("; ")]]
   })
@@ -125,8 +126,9 @@ export function readinessOf(active: ActivePlan, isDraining: boolean): Readiness 
 
 export const takesEvents = ({ receives, isAccepting }: State): boolean => isAccepting && receives
 
-/** Whether all connections and stores can be used, and all topics can be published to. */
-export const isWhole = ({ connections, stores, impaired }: State): boolean =>
+/** Whether all connections and stores can be used, all topics can be published to, and no pipeline is closed. */
+export const isWhole = ({ connections, stores, impaired, pipelines }: State): boolean =>
+  pipelines.length === 0 &&
   [...connections, ...stores].every(([, problem]) => problem === undefined) &&
   impaired.every(([, topics]) => topics.length === 0)
 

@@ -47,13 +47,13 @@ export function checkAllow({ values: { allow = [] }, isGiven, wrong }: Checking<
     wrong("allow_directory", `has no effect: allow names no ${PREFIX}`)
 }
 
-/** Tests addresses: those that are named, and those of the lists. */
+/** Tests addresses, those that are named and those of the lists, and says which lists are not known yet. */
 export function addressFilter(
   { allow, allow_mode: mode, allow_directory: directory = "" }: AllowValues,
   { log, acquire }: Pick<ComponentContext, "log" | "acquire">,
   more: Partial<PublishedAddressesOptions> = {},
-): Route["allows"] {
-  if (allow === undefined) return undefined
+): Partial<Pick<Route, "allows" | "problem">> {
+  if (allow === undefined) return {}
   const isNamed = addressTest(allow.filter((it) => !isPublished(it)))
   const lists = allow.filter(isPublished).map((it) => {
     const provider = it.slice(PREFIX.length)
@@ -74,7 +74,8 @@ export function addressFilter(
     const found = lists.map((it) => it.allows(address))
     return found.includes(true) || (found.includes(undefined) ? undefined : false)
   }
-  if (mode === "enforce") return allows
+  if (mode === "enforce")
+    return { allows, problem: () => lists.map((it) => it.problem()).find((it) => it !== undefined) }
   log.warn("ADDRESSES ARE ONLY OBSERVED: events from any address are accepted; set allow_mode = enforce")
   const passes = acquire({
     name: "log of addresses",
@@ -82,7 +83,7 @@ export function addressFilter(
     open: () => new RequestLog(log),
     close: (it) => it.flush(),
   })
-  return (address) => {
+  const observed = (address: string): boolean => {
     if (allows(address) !== true)
       passes.write(
         "warn",
@@ -91,4 +92,5 @@ export function addressFilter(
       )
     return true
   }
+  return { allows: observed }
 }

@@ -187,7 +187,7 @@ test.each<[string, string, string[], string[]]>([
     const { promise: used, resolve } = Promise.withResolvers<void>()
     const closes: (() => unknown)[] = []
     const { log } = logged()
-    const allows = addressFilter(
+    const { allows, problem } = addressFilter(
       { allow: [`provider:${provider}`, "127.0.0.0/8"], allow_mode: "enforce", allow_directory: folder.path },
       componentContext({
         log: Object.assign(log, { info: () => resolve() }),
@@ -198,10 +198,12 @@ test.each<[string, string, string[], string[]]>([
         },
       }),
       { fetch: () => Promise.resolve(new Response(body)) },
-    )!
-    expect([allows(yes[0]!), allows("127.0.0.1")]).toEqual([undefined, true])
+    )
+    expect([allows!(yes[0]!), allows!("127.0.0.1")]).toEqual([undefined, true])
+    expect(problem!()).toBe(`the addresses of ${provider} are not known yet`)
     await used
-    expect([...yes, ...no].map((address) => allows(address))).toEqual([
+    expect(problem!()).toBeUndefined()
+    expect([...yes, ...no].map((address) => allows!(address))).toEqual([
       ...yes.map(() => true),
       ...no.map(() => false),
     ])
@@ -219,8 +221,8 @@ test("while no list is known other addresses get 503, so that their sender sends
 test("with allow_mode = observe other addresses pass, with a line", () => {
   const { lines, log } = logged()
   const values = { allow: ["192.0.2.0/24"], allow_mode: "observe", allow_directory: undefined } as const
-  const allows = addressFilter(values, componentContext({ log }))!
-  expect([allows("192.0.2.1"), allows("198.51.100.1")]).toEqual([true, true])
+  const { allows } = addressFilter(values, componentContext({ log }))
+  expect([allows!("192.0.2.1"), allows!("198.51.100.1")]).toEqual([true, true])
   expect(lines.slice(1)).toMatchObject([
     {
       level: 40,

@@ -70,6 +70,13 @@ export class PublishedAddresses {
     return this.#test?.(address)
   }
 
+  /** Why addresses are not known; undefined: they are. */
+  problem(): string | undefined {
+    return this.#test === undefined
+      ? `the addresses of ${this.#options.provider} are not known yet`
+      : undefined
+  }
+
   async close(): Promise<void> {
     this.#closed.abort()
     await this.#running

@@ -113,7 +113,7 @@ test.each<[string, string]>([
     "shopify sends again for 4 h (8 times), and deletes a subscription that was made by the Admin API after 8 failures in a row: a longer outage",
   ],
 ])("%s: what an outage of Kafka loses is said, unless there is a spool", (provider, expected) => {
-  const text = `provider: ${expected} of the broker loses events; set spool of connection main`
+  const text = `provider: ${expected} of the broker loses events; set spool of connection main${provider === "github" ? ", or add [reconcile:github]" : ""}`
   expect(planned({ provider }).warnings).toContain(text)
   for (const other of [planned({ provider, kafka: "spool = s.sqlite" }), planned({ provider, log: true })])
     expect(other.warnings.join()).not.toContain("outage")

@@ -1,6 +1,7 @@
 import type { Steps } from "../../clock/slices.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../../config/sections/delivery-timeout.ts"
 import { defaultInFlightBytes } from "../../http/admission/budget.ts"
+import { LISTINGS } from "../../reconcile/listings.ts"
 import { inBytes, inTime, type SenderFacts } from "../../verify/presets/sender-facts.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
@@ -72,9 +73,10 @@ const DAY_MS = 86_400_000
 function warnOfOutages(
   name: string,
   { repeatsForMs, repeats, disables }: SenderFacts,
-  { sink, processors }: ResolvedPipeline,
-  { connections, problems }: ResolvedDraft,
+  { id: pipeline, sink, processors }: ResolvedPipeline,
+  { connections, reconciles, problems }: ResolvedDraft,
 ): void {
+  if (reconciles.values().some(({ values }) => values.pipeline === pipeline)) return
   const id = String(connectionOf(sink, connections))
   const { kind, values, isSound } = connections.get(id) ?? {}
   const verifier = processors.findLast((it) => typeof it !== "function" && it.component.sender !== undefined)
@@ -90,9 +92,10 @@ function warnOfOutages(
         : `sends again for ${inTime(repeatsForMs)}${how}`
   const gone = disables === undefined ? "" : `, and ${disables}`
   const outage = repeatsForMs === undefined || repeatsForMs === 0 ? "an outage" : "a longer outage"
+  const back = Object.hasOwn(LISTINGS, name) ? `, or add [reconcile:${name}]` : ""
   problems.warn(
     verifier.where("provider"),
-    `${name} ${again}${gone}: ${outage} of the broker loses events; set spool of connection ${id}`,
+    `${name} ${again}${gone}: ${outage} of the broker loses events; set spool of connection ${id}${back}`,
   )
 }
 

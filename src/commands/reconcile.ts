@@ -8,6 +8,7 @@ import { toRecord, type Certificate } from "../reconcile/certificate.ts"
 import { Ledger } from "../reconcile/ledger.ts"
 import { ledgerIn } from "../reconcile/ledger-database.ts"
 import { LISTINGS } from "../reconcile/listings.ts"
+import { indexFolderIn, OutcomeIndex } from "../reconcile/outcome-index.ts"
 import { Reconciler } from "../reconcile/reconciler.ts"
 import { SenderApi } from "../reconcile/sender-api.ts"
 import { Application } from "../runtime/application.ts"
@@ -62,7 +63,10 @@ async function compare(
     provider,
     api,
     ledger,
-    index: undefined,
+    index:
+      api.listing.item.got === undefined
+        ? new OutcomeIndex(indexFolderIn(folderOf(planned, flags.config), id))
+        : undefined,
     // what it accepts, it shows by its answers; only the service can inject
     target: { problem: async () => undefined, inject: undefined, isAt: (url) => isPipelineAt(pipeline, url) },
     windowMs: values.window,

@@ -120,7 +120,7 @@ export class LedgerDatabase extends DurableDatabase {
     progress: Progress,
   ): { readonly next: string | undefined; readonly items: number } | string {
     const listing = LISTINGS[provider]!
-    const page = readPage(listing, bytes, link)
+    const page = readPage(listing, bytes, link, progress.pass!.startedMs)
     if (typeof page === "string") return page
     const { startedMs, fromMs, next: current } = progress.pass!
     const isEnd = listing.list.isNewestFirst === true && page.items.some(({ atMs }) => atMs < fromMs)
@@ -183,7 +183,7 @@ export class LedgerDatabase extends DurableDatabase {
     const rows = this.db
       .query<MissingEvent, [number, number, number, number]>(
         `SELECT id, delivery, body FROM events
-         WHERE outcome IS NULL AND pending = 0 AND at < ?1 AND asked < ?2 AND attempts < ?3 ORDER BY at LIMIT ?4`,
+         WHERE outcome IS NULL AND pending = 0 AND at < ?1 AND asked < ?2 AND attempts < ?3 ORDER BY at, id LIMIT ?4`,
       )
       .all(beforeMs, askedBeforeMs, MOST_ATTEMPTS, limit)
     const miss = this.db.query("UPDATE events SET missed = 1 WHERE id = ?")
@@ -228,7 +228,7 @@ export class LedgerDatabase extends DurableDatabase {
     const ids = (where: string): string[] =>
       this.db
         .query<{ id: string }, [number, number]>(
-          `SELECT id FROM events WHERE ${within} AND ${where} ORDER BY at LIMIT ${MOST_IDS}`,
+          `SELECT id FROM events WHERE ${within} AND ${where} ORDER BY at, id LIMIT ${MOST_IDS}`,
         )
         .all(fromMs, toMs)
         .map(({ id }) => id)

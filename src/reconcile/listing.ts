@@ -3,7 +3,7 @@ export interface Listing {
   readonly title: string
   /** Documentation of the requests. */
   readonly docs: string
-  /** Base URL. */
+  /** Base URL; empty: the option `api` has it. */
   readonly api: string
   readonly auth: Auth
   readonly headers?: { readonly [name: string]: string }
@@ -25,7 +25,10 @@ export interface Listing {
   readonly item: {
     /** JSON pointer to the event itself, as the webhook's body has it; empty: the item. */
     readonly body?: string
-    /** JSON pointers into the item: the event's id, equal for each of its deliveries; what redelivers; when it was sent. */
+    /**
+     * JSON pointers into the item: the event's id, equal for each of its deliveries; what redelivers; when it was sent, where
+     * an item without one counts as sent when it is first listed.
+     */
     readonly event: string
     readonly delivery?: string
     readonly time: string
@@ -43,7 +46,8 @@ export interface Listing {
   readonly latencyMs: number
 }
 
-/** In templates: `{endpoint}`, `{delivery}`, `{from}` (RFC 3339), `{from_s}` (seconds since 1970), `{to}`. */
+/** In templates: `{endpoint}`, `{delivery}`, `{from}` (RFC 3339), `{from_s}` (seconds since 1970), `{to}`; `{types}`, the
+ * event types that `endpoint` lists, a parameter each. */
 export type Values = { readonly [name: string]: string }
 
 export type Auth =
@@ -73,7 +77,14 @@ export type Got =
   /** An HTTP status. */
   | { readonly status: string }
   /** Texts that say so; others: the sender is still trying. */
-  | { readonly at: string; readonly delivered: readonly string[]; readonly failed: readonly string[] }
+  | {
+      readonly at: string
+      readonly delivered: readonly string[]
+      /** undefined: all others. */
+      readonly failed?: readonly string[]
+      /** Those of events that the sender does not send. */
+      readonly unsent?: readonly string[]
+    }
 
 /** The endpoint as the sender has it. */
 export interface Look {
@@ -126,9 +137,15 @@ export interface Page {
 /**
  * Reads a page of a sender's list.
  *
+ * @param nowMs by the sender's clock, in milliseconds since 1970
  * @returns text: what is wrong with it
  */
-export function readPage(listing: Listing, bytes: Uint8Array, link: string | null): Page | string {
+export function readPage(
+  listing: Listing,
+  bytes: Uint8Array,
+  link: string | null,
+  nowMs: number,
+): Page | string {
   let json: unknown
   try {
     json = JSON.parse(Buffer.from(bytes).toString())
@@ -140,17 +157,19 @@ export function readPage(listing: Listing, bytes: Uint8Array, link: string | nul
     return `its answer has no list${listing.list.items && ` at ${listing.list.items}`}`
   const items: Listed[] = []
   for (const item of found as readonly unknown[]) {
-    const listed = readItem(listing, item)
-    if (listed === undefined) return "it lists a delivery without an id or a time"
+    const { got } = listing.item
+    if (got !== undefined && "at" in got && got.unsent?.includes(textAt(item, got.at) ?? "")) continue
+    const listed = readItem(listing, item, nowMs)
+    if (listed === undefined) return "it lists a delivery without an id or with a wrong time"
     items.push(listed)
   }
   return { items, next: found.length === 0 ? undefined : nextOf(listing.list.next, json, found, link) }
 }
 
-function readItem({ item: where, redeliver }: Listing, item: unknown): Listed | undefined {
+function readItem({ item: where, redeliver }: Listing, item: unknown, nowMs: number): Listed | undefined {
   const event = textAt(item, where.event)
   const time = textAt(item, where.time)
-  const atMs = time === undefined ? Number.NaN : /^\d+$/.test(time) ? Number(time) * 1000 : Date.parse(time)
+  const atMs = time === undefined ? nowMs : /^\d+$/.test(time) ? Number(time) * 1000 : Date.parse(time)
   if (event === undefined || Number.isNaN(atMs)) return undefined
   return {
     event,
@@ -171,7 +190,8 @@ function gotOf(got: Got, item: unknown): string {
     return status >= 400 && status < 500 && !NOT_FINAL.includes(status) ? `refused ${status}` : "failed"
   }
   const text = textAt(item, got.at) ?? ""
-  return got.delivered.includes(text) ? "accepted" : got.failed.includes(text) ? "failed" : "pending"
+  if (got.delivered.includes(text)) return "accepted"
+  return (got.failed?.includes(text) ?? true) ? "failed" : "pending"
 }
 
 function nextOf(next: Next, json: unknown, items: readonly unknown[], link: string | null) {

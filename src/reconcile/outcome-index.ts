@@ -1,3 +1,144 @@
-export interface OutcomeIndex {
-  read(sinceMs: number): AsyncIterable<string>
+// Hot path where a pipeline's sender lists no outcomes: `add` is called for each event.
+import { appendFile, readdir, rm } from "node:fs/promises"
+import { join } from "node:path"
+import { parsePointer } from "../json/pointer.ts"
+import type { Handler } from "../pipeline/compose.ts"
+import type { Event } from "../pipeline/event.ts"
+import type { Outcome } from "../pipeline/outcome.ts"
+import { makePrivateFolder } from "../storage/private-files.ts"
+
+/*
+ * The ids of events that ended here for good, with their outcomes, for senders whose lists do not say what they got. Files
+ * in `reconcile-<id>.outcomes`, one an hour and process: `<hour>-<process>`, of lines `outcome<tab>id`. They are appended to
+ * once a second: what a crash loses is asked for again, and a Deduplicator drops it.
+ */
+const FLUSH_MS = 1000
+const HOUR_MS = 3_600_000
+/** Lines that wait while the disk does not take them; further ones are dropped. */
+const MOST_WAITING = 100_000
+
+export const indexFolderIn = (directory: string, id: string): string =>
+  join(directory, `reconcile-${id}.outcomes`)
+
+/** The part of an index that one process writes. */
+export class OutcomeIndexWriter {
+  readonly #folder: string
+  readonly #keptMs: number
+  readonly #failed: (error: unknown) => void
+  readonly #name = `${process.pid}`
+  readonly #timer: Timer
+  #lines: string[] = []
+  #trimmedHour = 0
+
+  /** @param keptMs how long outcomes are kept @param failed called when they could not be written; they are written later */
+  constructor(folder: string, keptMs: number, failed: (error: unknown) => void) {
+    makePrivateFolder(folder)
+    this.#folder = folder
+    this.#keptMs = keptMs
+    this.#failed = failed
+    this.#timer = setInterval(() => void this.#flush(), FLUSH_MS)
+  }
+
+  add(id: string, outcome: string): void {
+    if (this.#lines.length < MOST_WAITING) this.#lines.push(`${outcome}\t${id}\n`)
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#flush()
+  }
+
+  async #flush(): Promise<void> {
+    const lines = this.#lines
+    if (lines.length === 0) return
+    this.#lines = []
+    const hour = Math.floor(Date.now() / HOUR_MS)
+    try {
+      await appendFile(join(this.#folder, `${hour}-${this.#name}`), lines.join(""), { mode: 0o600 })
+      if (hour === this.#trimmedHour) return
+      this.#trimmedHour = hour
+      for (const { name, at } of await filesIn(this.#folder))
+        if (at < hour - this.#keptMs / HOUR_MS) await rm(join(this.#folder, name), { force: true })
+    } catch (error) {
+      this.#lines = lines.concat(this.#lines)
+      this.#failed(error)
+    }
+  }
+}
+
+/** Length of what the schema registry's form puts before a value. */
+const SCHEMA_BYTES = 5
+/** Refusals that a later delivery of the same event may not get. */
+const NOT_FINAL = [408, 421, 425, 429]
+
+/** How an event ended for good; undefined: the sender should send it again. */
+export function finalOutcome(outcome: Outcome): string | undefined {
+  if (outcome.kind === "accepted") return "accepted"
+  if (outcome.kind === "dropped") return outcome.reason === "duplicate" ? "duplicate" : "dropped"
+  if (outcome.status < 400 || outcome.status >= 500 || NOT_FINAL.includes(outcome.status)) return undefined
+  return `refused ${outcome.status}`
+}
+
+/** The handler of a pipeline, whose verified events' outcomes are indexed. @param pointer to the event's id in its body */
+export function indexed(handler: Handler, pointer: string, index: Pick<OutcomeIndexWriter, "add">): Handler {
+  const find = parsePointer(pointer)!
+  const idOf = (event: Event, outcome: Outcome): string | undefined => {
+    const body = event.schemaId === undefined ? event.body : event.body.subarray(SCHEMA_BYTES)
+    // what was refused may be no JSON
+    if (outcome.kind !== "accepted" && !isJson(body)) return undefined
+    return find(body)?.toString()
+  }
+  return {
+    ...handler,
+    async handle(event, whenVerified) {
+      const outcome = await handler.handle(event, whenVerified)
+      // a forged request must not settle the event whose id it has
+      if (event.request.isVerified !== true || event.request.failedVerification === true) return outcome
+      const final = finalOutcome(outcome)
+      const id = final === undefined ? undefined : idOf(event, outcome)
+      if (id !== undefined && !/[\t\n]/.test(id)) index.add(id, final!)
+      return outcome
+    },
+  }
+}
+
+function isJson(body: Uint8Array): boolean {
+  try {
+    JSON.parse(Buffer.from(body).toString())
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Reads what all processes wrote. */
+export class OutcomeIndex {
+  readonly #folder: string
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** Whole lines of the hours since a time, in milliseconds since 1970. */
+  async *read(sinceMs: number): AsyncIterable<string> {
+    for (const { name, at } of await filesIn(this.#folder)) {
+      if (at < Math.floor(sinceMs / HOUR_MS)) continue
+      let rest = ""
+      const decoder = new TextDecoder()
+      for await (const chunk of Bun.file(join(this.#folder, name)).stream()) {
+        const text = rest + decoder.decode(chunk, { stream: true })
+        const end = text.lastIndexOf("\n") + 1
+        rest = text.slice(end)
+        yield text.slice(0, end)
+      }
+    }
+  }
+}
+
+async function filesIn(folder: string): Promise<{ readonly name: string; readonly at: number }[]> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return []
+    throw error
+  })
+  return names.flatMap((name) => (/^\d+-\d+$/.test(name) ? [{ name, at: Number.parseInt(name) }] : []))
 }

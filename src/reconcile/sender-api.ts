@@ -82,8 +82,8 @@ export class SenderApi {
     })
     const isUrl = list.next.in === "link" || list.next.in === "url"
     const cursor = "as" in list.next && next !== undefined ? { [list.next.as]: next } : {}
-    const query = { ...filledAll(list.query, values), ...(list.body === undefined && cursor) }
-    const first = this.#url(filled(list.path, values), query)
+    const query = list.body === undefined ? { ...list.query, ...cursor } : {}
+    const first = this.#url(filled(list.path, values), parameters(query, values))
     const { bytes, headers } = await this.#ask(isUrl && next !== undefined ? this.#checked(next) : first, {
       ...(list.body !== undefined && json("POST", { ...list.body(values), ...cursor })),
     })
@@ -132,11 +132,12 @@ export class SenderApi {
   }
 
   #values(more: Values): Values {
-    return { endpoint: this.#access.endpoint ?? "", ...more }
+    const { endpoint = "" } = this.#access
+    return { endpoint, types: endpoint.replaceAll(/\s/g, ""), ...more }
   }
 
-  #url(path: string, query: Values = {}): string {
-    const text = new URLSearchParams(query).toString()
+  #url(path: string, query: URLSearchParams = new URLSearchParams()): string {
+    const text = query.toString()
     return this.#base + path + (text && `?${text}`)
   }
 
@@ -233,8 +234,15 @@ const basic = (text: string): string => `Basic ${Buffer.from(text).toString("bas
 const filled = (template: string, values: Values): string =>
   template.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? "")
 
-const filledAll = (templates: Values = {}, values: Values): Values =>
-  Object.fromEntries(Object.entries(templates).map(([name, it]) => [name, filled(it, values)]))
+/** Of a template that is `{types}` alone there is one for each type. */
+const parameters = (templates: Values, values: Values): URLSearchParams =>
+  new URLSearchParams(
+    Object.entries(templates).flatMap(([name, template]) =>
+      (template === "{types}" ? values["types"]!.split(",") : [filled(template, values)]).map(
+        (it): [string, string] => [name, it],
+      ),
+    ),
+  )
 
 const json = (method: string, body: object): RequestInit => ({
   method,

@@ -12,7 +12,11 @@ import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { Transaction } from "./resources.ts"
 import type { Route } from "../http/route.ts"
 import type { RequestsFrom } from "../http/server.ts"
-import { composePipeline } from "../pipeline/compose.ts"
+import { composePipeline, type Handler } from "../pipeline/compose.ts"
+import { rarely } from "../clock/lasting.ts"
+import { LISTINGS } from "../reconcile/listings.ts"
+import { indexed, OutcomeIndexWriter } from "../reconcile/outcome-index.ts"
+import { outcomeFolder } from "./reconciles.ts"
 import type { Publisher, TopicSchemas } from "../pipeline/event.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
@@ -71,7 +75,7 @@ function acquirePipeline(pipeline: PlannedPipeline, deps: PipelineDependencies):
   )
   return transaction.acquire({
     name: `pipeline ${id}`,
-    config: [steps, plan.baseDir],
+    config: [steps, plan.baseDir, indexOf(pipeline, plan)?.folder],
     open: () => build(pipeline, deps),
     fits: ({ uses }) =>
       [...uses].every(([asked, { broker, deliveryTimeoutMs }]) => {
@@ -141,7 +145,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
   const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
   const publish: Publisher = make(sink)
   schemas = publish.schemas
-  const handler = composePipeline({
+  const composed = composePipeline({
     pipeline: id,
     processors,
     publish,
@@ -150,9 +154,34 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     metrics: metrics.pipeline(id),
     log: requestLog,
   })
-  const route = make(pipeline.source)(handler)
+  const route = make(pipeline.source)(withOutcomeIndex(composed, pipeline, deps))
   if (from?.ports !== false) transaction.onCommit(() => warnIfOpen(pipeline, route, ownLog))
   return { route, uses, topics, routedTopics, stores, schemas }
+}
+
+/** The index of outcomes that a sender's list needs; undefined: it says itself what it got, or nothing is reconciled. */
+function indexOf({ id }: PlannedPipeline, plan: Plan) {
+  const planned = plan.reconciles.find(
+    (it) => it.pipeline.id === id && LISTINGS[it.provider]!.item.got === undefined,
+  )
+  return planned === undefined ? undefined : { planned, folder: outcomeFolder(planned, plan) }
+}
+
+function withOutcomeIndex(handler: Handler, pipeline: PlannedPipeline, deps: PipelineDependencies): Handler {
+  const { plan, transaction, log } = deps
+  const index = indexOf(pipeline, plan)
+  if (index === undefined) return handler
+  const { planned, folder } = index
+  const failed = rarely(60_000, (times) =>
+    log.error({ folder, times }, "outcomes could not be written to the index"),
+  )
+  const writer = transaction.acquire({
+    name: `outcome index ${planned.id}`,
+    config: [folder, planned.values.window],
+    open: () => new OutcomeIndexWriter(folder, 2 * planned.values.window, failed),
+    close: (it) => it.close(),
+  })
+  return indexed(handler, LISTINGS[planned.provider]!.item.event, writer)
 }
 
 /** The topic of a sink's accepted events, where it has one. */

@@ -11,6 +11,7 @@ import { toRecord, type Certificate } from "../reconcile/certificate.ts"
 import { Ledger } from "../reconcile/ledger.ts"
 import { ledgerIn } from "../reconcile/ledger-database.ts"
 import { LISTINGS } from "../reconcile/listings.ts"
+import { indexFolderIn, OutcomeIndex } from "../reconcile/outcome-index.ts"
 import { Reconciler, type Injected, type Target } from "../reconcile/reconciler.ts"
 import { SenderApi } from "../reconcile/sender-api.ts"
 import type { Logger } from "../telemetry/log.ts"
@@ -54,6 +55,19 @@ export function reconcileFolder(
 ): string {
   const logDirectory = connection?.kind.logFolder?.(connection.values)
   return values.directory ?? resolve(logDirectory ?? join(baseDir, DEFAULT_FOLDER))
+}
+
+/** The folder of a section's index of outcomes. */
+export const outcomeFolder = (planned: PlannedReconcile, plan: Plan): string =>
+  indexFolderIn(folderIn(planned, plan), planned.id)
+
+const folderIn = (planned: PlannedReconcile, plan: Plan): string =>
+  reconcileFolder(planned, plan.connections.get(connectionOf(planned, plan)), plan.baseDir)
+
+/** The id of the connection of a section's pipeline. */
+function connectionOf({ pipeline }: PlannedReconcile, plan: Plan): string {
+  const { connection } = pipeline.sink.values as { connection?: string }
+  return connection ?? plan.connections.keys().next().value ?? ""
 }
 
 /** Whether a URL's path, and its host where the pipeline has a `public_url`, are the pipeline's. */
@@ -110,17 +124,10 @@ export class RunningReconcile {
     await this.#running
   }
 
-  /** The id of the pipeline's. */
-  get #connection(): string {
-    const { connection } = this.#planned.pipeline.sink.values as { connection?: string }
-    return connection ?? this.#plan.connections.keys().next().value ?? ""
-  }
-
   async #run(): Promise<void> {
     const { signal } = this.#stopping
     const { id, values } = this.#planned
-    const connection = this.#plan.connections.get(this.#connection)
-    const location = ledgerIn(reconcileFolder(this.#planned, connection, this.#plan.baseDir), id)
+    const location = ledgerIn(folderIn(this.#planned, this.#plan), id)
     while (!signal.aborted) {
       try {
         const ledger = new Ledger(location, this.#log)
@@ -144,13 +151,17 @@ export class RunningReconcile {
   #open(ledger: Ledger): Reconciler {
     const { id, values, pipeline, provider } = this.#planned
     const { signal } = this.#stopping
+    const listing = LISTINGS[provider]!
     return (this.#reconciler = new Reconciler({
       id,
       pipeline: pipeline.id,
       provider,
-      api: new SenderApi(LISTINGS[provider]!, values, signal),
+      api: new SenderApi(listing, values, signal),
       ledger,
-      index: undefined,
+      index:
+        listing.item.got === undefined
+          ? new OutcomeIndex(outcomeFolder(this.#planned, this.#plan))
+          : undefined,
       target: this.#target(),
       windowMs: values.window,
       everyMs: values.every,
@@ -202,7 +213,10 @@ export class RunningReconcile {
     const { certificate_topic: topic } = values
     if (topic === undefined) return
     await using opened = new AsyncDisposableStack()
-    const broker = opened.adopt(await this.#service.openBroker(this.#connection), (it) => it.close())
+    const broker = opened.adopt(
+      await this.#service.openBroker(connectionOf(this.#planned, this.#plan)),
+      (it) => it.close(),
+    )
     broker.prepare([topic])
     const value = { reconcile: id, pipeline: pipeline.id, provider, ...toRecord(certificate) }
     await broker.publish(

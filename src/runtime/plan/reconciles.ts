@@ -73,6 +73,8 @@ export function checkReconcile(
     wrong("endpoint", `is not ${endpoint.form}`)
   if (values.endpoint !== undefined && endpoint === undefined)
     wrong("endpoint", `has no effect: ${title} lists the events of the whole account; remove it`)
+  if (listing.api === "" && values.api === undefined && !isGiven("api"))
+    wrong("api", `is missing; add api = <the base URL of your ${title} site>`)
   if (values.window !== undefined && values.window > keptMs)
     wrong("window", `is longer than ${title} keeps its list, ${keptMs / 86_400_000} days; lower it`)
   const { certificate_topic: topic } = values

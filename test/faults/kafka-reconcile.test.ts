@@ -1,0 +1,72 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { GITHUB_ENDPOINT, GITHUB_SECRET, GITHUB_TOKEN, GitHubHook } from "../support/github-hook.ts"
+import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
+import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { freePort } from "../support/ports.ts"
+import { onKafka } from "../support/webhook-service.ts"
+import { isFull } from "../support/fault-table.ts"
+
+setDefaultTimeout(400_000)
+
+const DOWN_MS = isFull ? 60_000 : 5000
+/** GitHub's own limits allow two redeliveries a second. */
+const EVERY_MS = 250
+
+const available = (await canStartKafka()) && hasKcat()
+
+describe.skipIf(!available)("Kafka down, no spool", () => {
+  const kafka = kafkaOfTests()
+
+  test("all that GitHub sent is in the topic afterwards, and the certificate says so", async () => {
+    using folder = temporaryFolder()
+    const topic = freshTopic()
+    await createTopic(kafka, topic)
+    await using hook = new GitHubHook(`http://127.0.0.1:${await freePort()}/hooks`)
+    hook.deliveredAgoMs = 300_000
+    await using service = await startHookline(
+      `[connection:kafka]
+${onKafka(kafka)}
+delivery_timeout = 2s
+[pipeline:hooks:WebHookSource]
+host = 127.0.0.1
+port = ${new URL(hook.url).port}
+path = /hooks
+[pipeline:hooks:Verifier]
+provider = github
+secret = ${GITHUB_SECRET}
+[pipeline:hooks:Deduplicator]
+[pipeline:hooks:BrokerSink]
+topic = ${topic}
+[reconcile:github]
+pipeline = hooks
+credentials = ${GITHUB_TOKEN}
+endpoint = ${GITHUB_ENDPOINT}
+api = ${hook.api}
+every = 2s
+`,
+      { folder: folder.path },
+    )
+    const sending: Promise<number>[] = []
+    const load = setInterval(() => void sending.push(hook.send(`event ${sending.length}`)), EVERY_MS)
+    await Bun.sleep(2000)
+    await kafka.nodes[0]!.kill()
+    await Bun.sleep(DOWN_MS)
+    await kafka.nodes[0]!.start()
+    await service.logged(({ msg, open }) => msg === "reconciled" && open === 0)
+    clearInterval(load)
+    const statuses = await Promise.all(sending)
+    const failed = statuses.filter((status) => status !== 200).length
+    expect(failed).toBeGreaterThan(DOWN_MS / EVERY_MS / 2)
+    // the last ones may have failed after the list was read
+    const found = await service.logged(
+      ({ msg, open, recovered }) => msg === "reconciled" && open === 0 && recovered === failed,
+    )
+    expect(found).toMatchObject({ missing: failed, unrecoverable: 0 })
+    const inTopic = (await readWithKcat(kafka, topic)).map(
+      ({ value }) => (JSON.parse(value.toString()) as { k: string }).k,
+    )
+    expect(inTopic.toSorted()).toEqual(hook.guids.toSorted())
+  })
+})

@@ -51,7 +51,7 @@ test("warns of what signatures leave open and of secrets that look wrong, at the
   )
   await Bun.write(
     join(folder.path, "warnings.conf"),
-    `[connection:kafka]\nbootstrap_servers = localhost:9092\n${pipelines.join("")}`,
+    `[connection:kafka]\nbootstrap_servers = localhost:9092\nspool = s.sqlite\n${pipelines.join("")}`,
   )
   const { status, stderr } = await hookline(["check", "-c", "warnings.conf"], { cwd: folder.path })
   expect(status).toBe(0)
@@ -70,6 +70,7 @@ test("warns of what signatures leave open and of secrets that look wrong, at the
     "p6 provider: signed ids of paypal are kept in this process's memory, which a restart empties; add a Deduplicator with store = <folder> or redis://",
     "p8 provider: mailgun signs no body: a request captured before its id is used can carry any body",
     "p8 provider: signed ids of mailgun are kept in this process's memory, which a restart empties; add a Deduplicator with store = <folder> or redis://",
+    "warning: warnings.conf:71: [pipeline:p9:WebHookSource] max_body_bytes: gitlab sends up to 25 MiB; this pipeline takes 1 MB, by the connection's max_request_bytes: larger events get 413",
     "p9 provider: gitlab signs no body: a captured request can be sent with any body, at any time",
     "p9 secret: looks like an access token of GitLab; the secret token is the webhook's own",
     "p10 verify_token: is not set: Meta's handshake, which confirms the endpoint, is refused",

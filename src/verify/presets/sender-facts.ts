@@ -196,7 +196,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   ],
   gocardless: [
     {
-      source: "https://github.com/gocardless/gocardless-nodejs/blob/master/services/webhookService.ts",
+      source: "https://github.com/gocardless/gocardless-nodejs",
       lists: "`GET /webhooks?successful=false`",
       resends: "`POST /webhooks/{id}/actions/retry`",
     },

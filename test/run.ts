@@ -30,6 +30,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-poison",
   "kafka-readiness",
   "kafka-refusals",
+  "kafka-reconcile",
   "kafka-replay",
   "kafka-rolling-restart",
   "kafka-small-requests",

@@ -78,6 +78,7 @@ test("a member that joins again is what counts, and not what it was", async () =
 })
 
 test("ids that are given out count", async () => {
+  await join("large", Buffer.alloc(15.5 * MIB))
   const one = (): ReturnType<typeof ask> =>
     ask(JoinGroup, 4, {
       groupId: "g",
@@ -88,13 +89,13 @@ test("ids that are given out count", async () => {
       protocols: [{ name: "range", metadata: Buffer.alloc(0) }],
     })
   const errors = new Map<unknown, number>()
-  for (let n = 0; n < 40_000; n++) {
+  for (let n = 0; n < 2000; n++) {
     const { errorCode } = await one()
     errors.set(errorCode, (errors.get(errorCode) ?? 0) + 1)
     if (errorCode === ERROR.GROUP_MAX_SIZE_REACHED) break
   }
   expect([...errors.keys()]).toEqual([ERROR.MEMBER_ID_REQUIRED, ERROR.GROUP_MAX_SIZE_REACHED])
-}, 30_000)
+})
 
 test("assignments count", async () => {
   const { memberId, generationId } = await join("g", Buffer.alloc(10 * MIB))

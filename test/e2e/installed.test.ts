@@ -35,7 +35,7 @@ describe("a package that is missing, or is of another version, is answered by wh
 
   test.each([
     ["commander", "missing"],
-    ["pino-pretty", "missing"],
+    ["pino", "missing"],
     ["ipaddr.js", "another version"],
     ["jose", "another version"],
   ])("%s: %s", async (name, state) => {

@@ -9,8 +9,24 @@ test("docs/providers.md is current; if not, run: npm run docs", async () => {
 })
 
 test("only undocumented tolerances are marked as ours", async () => {
-  const marked = [...(await renderProviders(page)).matchAll(/^\| `([a-z-]+)` .*\d s, \*ours\* \|/gm)].map(
-    ([, name]) => name,
-  )
-  expect(marked).toEqual(["zoom", "grafana", "zendesk", "discord", "gcp-pubsub", "azure-eventgrid"])
+  const marked = [
+    ...(await renderProviders(page)).matchAll(/^\| `([a-z-]+)` .*\d (?:s|h), \*ours\* \|/gm),
+  ].map(([, name]) => name)
+  expect(marked).toEqual([
+    "sanity",
+    "zoom",
+    "grafana",
+    "zendesk",
+    "klaviyo",
+    "customer-io",
+    "persona",
+    "revenuecat",
+    "airwallex",
+    "buildkite",
+    "tiktok",
+    "discord",
+    "gcp-pubsub",
+    "azure-eventgrid",
+    "monday",
+  ])
 })

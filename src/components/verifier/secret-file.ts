@@ -23,14 +23,19 @@ export function openSecretFile(
 ) {
   const paths = pathsOf(path, count)
   let verifier: Verifier | undefined
+  const secrets: string[] = []
   /** How many of the files, in order, were read. */
   let known = 0
   /** Looks for the next file each time while one is missing: another process may have stored a secret. */
   const find = (): Verifier | undefined => {
-    if (known === count || !exists(paths[known]!)) return verifier
-    while (known < count && exists(paths[known]!)) known++
-    const secrets = readSecrets(path, known)
-    return secrets.length === 0 ? undefined : (verifier = make(secrets))
+    while (known < count && (known === 0 || exists(paths[known]!))) {
+      const found = readSecretsOf(paths[known]!)
+      if (found.length === 0) break
+      known++
+      secrets.push(...found)
+      verifier = make([...secrets])
+    }
+    return verifier
   }
   find()
   if (known < count) {
@@ -47,7 +52,7 @@ export function openSecretFile(
     learn(secret: string, requestId: string): boolean {
       find()
       const next = paths[known]
-      if (next === undefined || readSecrets(path, known).includes(secret)) return false
+      if (next === undefined || secrets.includes(secret)) return false
       // fails if another process has created the file
       createPrivateFile(next, `${secret}\n`)
       find()

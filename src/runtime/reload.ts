@@ -87,7 +87,7 @@ export async function changePlan(
     signal.throwIfAborted()
     const plan = await read()
     checkSpools(connectionsBefore, plan)
-    deps.metrics.setDetail(detailOf(plan.admin.metrics_detail, plan.pipelines.length))
+    setMetricsDetail(plan, deps)
     const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
     const building = { ...deps, plan, connections, transaction, workers: membership?.workers ?? 1 }
     const pipelines = await inSlices(acquirePipelines(building), signal)
@@ -114,9 +114,18 @@ export async function changePlan(
     committed({ plan, connections, pipelines, servers: servers.servers, admin, reconciles, silences, tracer })
   } catch (error) {
     change?.abort()
+    if (before !== undefined) setMetricsDetail(before.plan, deps)
     await transaction.abort()
     throw error
   }
+}
+
+/** Takes effect for pipelines that are counted for the first time afterwards. */
+function setMetricsDetail(
+  { admin, pipelines }: Plan,
+  { metrics }: Pick<ReloadDependencies, "metrics">,
+): void {
+  metrics.setDetail(detailOf(admin.metrics_detail, pipelines.length))
 }
 
 /**

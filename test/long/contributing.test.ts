@@ -40,25 +40,30 @@ function jsonLines(): string {
 }
 
 const EXAMPLES: { readonly [recipe: string]: Example } = {
-  // the first one of a component without options
+  // a second one of a component
   "An option": {
     edits: [
       [
         "src/components/enricher.ts",
-        "  options: {},\n  create() {",
-        '  options: { origin: text({ default: "webhook", doc: "The value of source." }) },\n  create({ origin }) {',
+        "    value: oneOf(",
+        '    origin: text({ default: "webhook", doc: "The value of source." }),\n    value: oneOf(',
       ],
-      ["src/components/enricher.ts", '"source":"webhook"`', '"source":${JSON.stringify(origin)}`'],
+      ["src/components/enricher.ts", "create: ({ value }, context)", "create: ({ value, origin }, context)"],
+      ["src/components/enricher.ts", ": enrich),", ": enrich(origin)),"],
       [
         "src/components/enricher.ts",
-        "import { defineComponent }",
-        'import { text } from "../config/options/option-types.ts"\nimport { defineComponent }',
+        "const enrich: Processor = (event) => {",
+        "const enrich = (origin: string): Processor => (event) => {",
       ],
-      ["src/components/enricher.test.ts", "enricher.create({},", 'enricher.create({ origin: "webhook" },'],
+      ["src/components/enricher.ts", '"source":"webhook"`', '"source":${JSON.stringify(origin)}`'],
+      ["src/components/enricher.ts", "import { oneOf }", "import { oneOf, text }"],
+      ["src/components/enricher.test.ts", '{ value: "enriched" }', '{ value: "enriched", origin: "webhook" }'],
+      ["src/components/enricher.test.ts", '{ value: "received" }', '{ value: "received", origin: "webhook" }'],
+      ["src/components/enricher.test.ts", '{ value: "received" }', '{ value: "received", origin: "webhook" }'],
       [
         "test/support/option-changes.ts",
-        "    Filter: {",
-        '    Enricher: { origin: ["a", "b"] },\n    Filter: {',
+        "    Enricher: {",
+        '    Enricher: {\n      origin: ["a", "b"],\n',
       ],
       CHANGELOG,
     ],
@@ -178,8 +183,8 @@ test("an open Gate passes events", () => {
     edits: [
       [
         "src/telemetry/pipeline-metrics.ts",
-        "  unfiltered: own.tallies(",
-        '  gated: own.tallies("hookline_gated_events_total", "Events that a closed Gate dropped.", ["pipeline"]),\n  unfiltered: own.tallies(',
+        "  unfiltered: registry.tallies(",
+        '  gated: registry.tallies("hookline_gated_events_total", "Events that a closed Gate dropped.", ["pipeline"]),\n  unfiltered: registry.tallies(',
       ],
       [
         "src/telemetry/pipeline-metrics.ts",

@@ -30,6 +30,11 @@ function lines(name: string, preset: Preset): string[] {
     `- **What arrives**: ${arrives(preset)}.`,
     `- **When Hookline is down**: ${down.length === 0 ? "what it does is not documented, or could not be confirmed" : down.join("; ")}.`,
     ...(missed.length === 0 ? [] : [`- **What was missed**: ${missed.join("; ")}.`]),
+    ...said(
+      "replaced",
+      (it) =>
+        `- **Kept in record headers**: what the Enricher replaces, ${it.replaced!.map((member) => `\`${member}\` as \`received-${member}\``).join(", ")}`,
+    ),
     ...said("addresses", (it) => `- **Addresses**: ${it.addresses}`),
   ]
 }

@@ -39,6 +39,17 @@ const headersOf = (event: unknown): { [name: string]: string } =>
     [...((event as Event).recordHeaders ?? [])].map(([name, value]) => [name, Buffer.from(value).toString()]),
   )
 
+test("check names the header that keeps a member that a sender's events have", () => {
+  const chargebee = {
+    name: "chargebee",
+    event: {},
+    covers: undefined,
+    facts: { replaced: ["source"] },
+  } as const
+  expect(enricher.recordHeaders!({ value: "enriched" }, chargebee)).toEqual(["received-source"])
+  expect(enricher.recordHeaders!({ value: "enriched" }, undefined)).toEqual([])
+})
+
 test("members that are replaced are kept as record headers, as they were spelled", () => {
   const kept = enrich()(
     event('{"\\u0073ource": {"a": 1.0 } , "received_at":null,"source":[ 2 ]}', 0),

@@ -34,7 +34,9 @@ export const enricher = defineComponent({
       )
   },
   recordHeaders: ({ value }, sender) =>
-    value === "received" ? ["received_at", "source", "received-content-type", ...verifying(sender)] : [],
+    value === "received"
+      ? ["received_at", "source", "received-content-type", ...verifying(sender)]
+      : (sender?.facts?.replaced ?? []).map((name) => `received-${name}`),
   create: ({ value }, context) => (value === "received" ? keepReceived(context) : enrich),
 })
 

@@ -17,6 +17,8 @@ export interface SenderFacts {
   readonly keepsOrder?: boolean
   /** Whether each webhook has a secret of its own that the sender chooses, so that one endpoint may need several. */
   readonly secretEach?: true
+  /** Members of its events that the Enricher replaces: their values are kept in record headers. */
+  readonly replaced?: readonly ("received_at" | "source")[]
   /** Where it publishes the addresses that it sends from. */
   readonly addresses?: string
   /** The request that lists its deliveries or events, and how long they are kept. */
@@ -270,7 +272,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   gitlab: GITLAB,
   okta: [
     {
-      source: "https://mcp.waymark.network/r/95916e8a-8808-4ec9-b74b-5e6283b0e036",
+      source: "https://developer.okta.com/docs/concepts/event-hooks/",
       waitsMs: 3 * SECONDS,
     },
   ],
@@ -284,8 +286,10 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
     {
       source: "https://github.com/chargebee/chargebee-node",
       lists: "`GET /api/v2/events?webhook_status[is]=failed`",
+      replaced: ["source"],
     },
   ],
+  opsgenie: [{ source: "https://docs.opsgenie.com/docs/marid-alert-action-data", replaced: ["source"] }],
   elevenlabs: [
     {
       source:

@@ -23,8 +23,10 @@ export function checkTimeZone(warn: (text: string) => void): void {
   const { TZ = "" } = process.env
   // the C library ignores a colon, as Bun does
   const name = TZ.replace(/^:/, "")
+  if (name === "") return
+  // its first use takes 5 MB
   const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone
-  if (name === "" || zone !== "UTC" || meansUtc(name)) return
+  if (zone !== "UTC" || meansUtc(name)) return
   warn(
     `the environment variable TZ is ${JSON.stringify(TZ)}, which is no known name of the IANA time zone database: received_at is in ${zone}; set TZ to a name such as America/New_York, or to UTC`,
   )

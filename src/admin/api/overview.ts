@@ -173,7 +173,6 @@ function connectionOverviews(
   })
 }
 
-const grouped = new Intl.NumberFormat("en")
 const ATTENTION_LISTED = 50
 
 function attentionOf(
@@ -198,13 +197,13 @@ function attentionOf(
       add("error", `The spool of ${connection} accepts no events: ${spool.problem}`, { connection })
     if (spool.records > 0) {
       const age = spool.oldest_at === null ? "" : `, the oldest for ${ageOf(now - spool.oldest_at)}`
-      const text = `The spool of ${connection} holds ${grouped.format(spool.records)} events${age}.`
+      const text = `The spool of ${connection} holds ${spool.records.toLocaleString("en")} events${age}.`
       add("warning", text, { connection })
     }
     if (spool.quarantined > 0)
       add(
         "warning",
-        `The broker refused ${grouped.format(spool.quarantined)} spooled events of ${connection} for good; see hookline spool status.`,
+        `The broker refused ${spool.quarantined.toLocaleString("en")} spooled events of ${connection} for good; see hookline spool status.`,
         { connection },
       )
   }
@@ -217,7 +216,7 @@ function attentionOf(
     const [first] = refusals
     if (first === undefined || first.count < REFUSALS_NOTED) continue
     const count = refusals.reduce((sum, it) => sum + it.count, 0)
-    const text = `${grouped.format(count)} refusals of ${pipeline} in 5 minutes${refusals.length > 1 ? ", most of them" : ""}: ${first.words}`
+    const text = `${count.toLocaleString("en")} refusals of ${pipeline} in 5 minutes${refusals.length > 1 ? ", most of them" : ""}: ${first.words}`
     add("warning", text, { pipeline })
   }
   return found
@@ -241,13 +240,13 @@ function* attentionOfSenders(service: Service): Iterable<Attention> {
     if (open > 0)
       yield {
         level: "warning",
-        text: `${grouped.format(open)} events of ${id} are to be asked for.`,
+        text: `${open.toLocaleString("en")} events of ${id} are to be asked for.`,
         ...about,
       }
     if (unrecoverable > 0)
       yield {
         level: "error",
-        text: `${grouped.format(unrecoverable)} events of ${id} could not be recovered.`,
+        text: `${unrecoverable.toLocaleString("en")} events of ${id} could not be recovered.`,
         ...about,
       }
   }

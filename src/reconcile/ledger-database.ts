@@ -73,7 +73,7 @@ export class LedgerDatabase extends DurableDatabase {
     found: (lines: string) => this.found(lines),
     missing: (beforeMs: number, askedBeforeMs: number, limit: number) =>
       this.missing(beforeMs, askedBeforeMs, limit),
-    attempt: (ids: readonly string[], nowMs: number) => this.attempt(ids, nowMs),
+    attempt: (id: string, nowMs: number) => this.attempt(id, nowMs),
     settle: (id: string, outcome: string | null, reason: string | null) => this.settle(id, outcome, reason),
     waiting: (askedSinceMs: number) => this.waiting(askedSinceMs),
     count: (fromMs: number, toMs: number, mostAttempts: number) => this.count(fromMs, toMs, mostAttempts),
@@ -191,10 +191,10 @@ export class LedgerDatabase extends DurableDatabase {
     return rows
   }
 
-  /** Counts an attempt for each: before it is made, so that a crash makes no further one. */
-  attempt(ids: readonly string[], nowMs: number): void {
+  /** Counts an attempt: before it is made, so that a crash makes no further one. */
+  attempt(id: string, nowMs: number): void {
     const count = this.db.query("UPDATE events SET attempts = attempts + 1, asked = ?2 WHERE id = ?1")
-    this.transact(() => ids.forEach((id) => count.run(id, nowMs)))
+    this.transact(() => count.run(id, nowMs))
   }
 
   settle(id: string, outcome: string | null, reason: string | null): void {

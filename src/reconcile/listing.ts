@@ -183,11 +183,15 @@ function readItem({ item: where, redeliver }: Listing, item: unknown, nowMs: num
 /** Refusals that a later delivery of the same event may not get. */
 const NOT_FINAL = [408, 421, 425, 429]
 
+/** Whether a sender that got this status need not send the event again: it is refused for good. */
+export const isRefusal = (status: number): boolean =>
+  status >= 400 && status < 500 && !NOT_FINAL.includes(status)
+
 function gotOf(got: Got, item: unknown): string {
   if ("status" in got) {
     const status = Number(textAt(item, got.status) ?? 0)
     if (status >= 200 && status < 300) return "accepted"
-    return status >= 400 && status < 500 && !NOT_FINAL.includes(status) ? `refused ${status}` : "failed"
+    return isRefusal(status) ? `refused ${status}` : "failed"
   }
   const text = textAt(item, got.at) ?? ""
   if (got.delivered.includes(text)) return "accepted"

@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test"
 import { Accepted, Dropped, Rejected } from "../pipeline/outcome.ts"
+import { eventOf } from "../../test/support/event.ts"
 import { temporaryFolder } from "../../test/support/hookline.ts"
 import { readPage } from "./listing.ts"
 import { LISTINGS } from "./listings.ts"
-import { finalOutcome, OutcomeIndex, OutcomeIndexWriter } from "./outcome-index.ts"
+import { finalOutcome, indexed, OutcomeIndex, OutcomeIndexWriter } from "./outcome-index.ts"
 
 // answers in the shapes of the senders' documentation, made by hand
 const AT = "2026-11-24T10:00:00Z"
@@ -124,6 +125,29 @@ test.each([
   [new Rejected(503, "deadline", ""), undefined],
 ])("%p is final: %p", (outcome, final) => {
   expect(finalOutcome(outcome)).toBe(final)
+})
+
+test.each<[string, string, { isVerified?: boolean; failedVerification?: boolean }, readonly string[]]>([
+  ["verified", '{"id":"a"}', { isVerified: true }, ["a accepted"]],
+  ["not verified", '{"id":"a"}', {}, []],
+  ["published although it is forged", '{"id":"a"}', { isVerified: true, failedVerification: true }, []],
+  ["with an id of two lines", '{"id":"a\\nb"}', { isVerified: true }, []],
+])("what a request that is %s settles", async (_, body, verification, settled) => {
+  const found: string[] = []
+  const outcome = new Accepted({ partition: 0, offset: 0 })
+  const handler = {
+    admit: undefined,
+    methods: [],
+    verifiesSenders: true,
+    response: undefined,
+    outcomes: [],
+    handle: async () => outcome,
+  }
+  const event = eventOf(body)
+  Object.assign(event.request, verification)
+  const index = { add: (id: string, final: string) => void found.push(`${id} ${final}`) }
+  expect(await indexed(handler, "/id", index).handle(event)).toBe(outcome)
+  expect(found).toEqual([...settled])
 })
 
 test("what one process indexed, another reads in whole lines", async () => {

@@ -1,11 +1,13 @@
 // Hot path where a pipeline's sender lists no outcomes: `add` is called for each event.
 import { appendFile, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
+import { asBuffer } from "../json/bytes.ts"
 import { parsePointer } from "../json/pointer.ts"
 import type { Handler } from "../pipeline/compose.ts"
 import type { Event } from "../pipeline/event.ts"
 import type { Outcome } from "../pipeline/outcome.ts"
 import { makePrivateFolder } from "../storage/private-files.ts"
+import { isRefusal } from "./listing.ts"
 
 /*
  * The ids of events that ended here for good, with their outcomes, for senders whose lists do not say what they got. Files
@@ -68,15 +70,12 @@ export class OutcomeIndexWriter {
 
 /** Length of what the schema registry's form puts before a value. */
 const SCHEMA_BYTES = 5
-/** Refusals that a later delivery of the same event may not get. */
-const NOT_FINAL = [408, 421, 425, 429]
 
 /** How an event ended for good; undefined: the sender should send it again. */
 export function finalOutcome(outcome: Outcome): string | undefined {
   if (outcome.kind === "accepted") return "accepted"
   if (outcome.kind === "dropped") return outcome.reason === "duplicate" ? "duplicate" : "dropped"
-  if (outcome.status < 400 || outcome.status >= 500 || NOT_FINAL.includes(outcome.status)) return undefined
-  return `refused ${outcome.status}`
+  return isRefusal(outcome.status) ? `refused ${outcome.status}` : undefined
 }
 
 /** The handler of a pipeline, whose verified events' outcomes are indexed. @param pointer to the event's id in its body */
@@ -86,7 +85,8 @@ export function indexed(handler: Handler, pointer: string, index: Pick<OutcomeIn
     const body = event.schemaId === undefined ? event.body : event.body.subarray(SCHEMA_BYTES)
     // what was refused may be no JSON
     if (outcome.kind !== "accepted" && !isJson(body)) return undefined
-    return find(body)?.toString()
+    const id = find(body)
+    return id && asBuffer(id).toString()
   }
   return {
     ...handler,

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "bun:test"
 import pino from "pino"
 import { temporaryFolder } from "../../test/support/hookline.ts"
 import { GITHUB_ENDPOINT, GITHUB_TOKEN, GitHubHook } from "../../test/support/github-hook.ts"
+import type { Certificate } from "./certificate.ts"
 import { ledgerIn } from "./ledger-database.ts"
 import { Ledger } from "./ledger.ts"
 import type { Listing } from "./listing.ts"
@@ -10,8 +11,9 @@ import { Reconciler, type Target } from "./reconciler.ts"
 import { SenderApi } from "./sender-api.ts"
 
 /** The row as it is, with a sender that is quick. */
-const QUICK: Listing = { ...LISTINGS["github"]!, latencyMs: 120, perHour: 3_600_000 }
+const QUICK: Listing = { ...LISTINGS["github"]!, latencyMs: 60, perHour: 3_600_000 }
 const HOUR_MS = 3_600_000
+const NOT_PUBLISHED = async (_certificate: Certificate): Promise<void> => {}
 
 const opened: AsyncDisposableStack[] = []
 afterEach(async () => {
@@ -19,7 +21,7 @@ afterEach(async () => {
 })
 
 /** A hook of GitHub's, an endpoint that may be down, and a reconciler. */
-async function start({ listing = QUICK, windowMs = 3 * HOUR_MS } = {}) {
+async function start({ windowMs = 3 * HOUR_MS, certified = NOT_PUBLISHED } = {}) {
   const stack = new AsyncDisposableStack()
   opened.push(stack)
   const folder = stack.use(temporaryFolder())
@@ -34,18 +36,21 @@ async function start({ listing = QUICK, windowMs = 3 * HOUR_MS } = {}) {
     },
   })
   stack.defer(() => server.stop(true))
-  const hook = stack.use(new GitHubHook(`http://127.0.0.1:${server.port}/hook`))
+  const url = `http://127.0.0.1:${server.port}/hook`
+  const hook = stack.use(new GitHubHook(url))
+  // old enough to be asked for, and for a clock of whole seconds
+  hook.deliveredAgoMs = 5000
   const target: Target = {
     problem: async () => endpoint.problem,
     inject: undefined,
-    isAt: (url) => url === hook.url,
+    isAt: (it) => it === url,
   }
   const log = pino({ level: "silent" })
   const stopping = new AbortController()
   const open = () => {
     const ledger = new Ledger(ledgerIn(folder.path, "github"), log)
     const access = { credentials: GITHUB_TOKEN, api: hook.api, endpoint: GITHUB_ENDPOINT }
-    const api = new SenderApi(listing, access, stopping.signal, { first: 5, longest: 20 })
+    const api = new SenderApi(QUICK, access, stopping.signal, { first: 5, longest: 20 })
     const reconciler = new Reconciler({
       id: "github",
       pipeline: "hooks",
@@ -56,19 +61,26 @@ async function start({ listing = QUICK, windowMs = 3 * HOUR_MS } = {}) {
       target,
       windowMs,
       everyMs: 1000,
-      certified: async () => {},
+      certified,
       log,
       signal: stopping.signal,
     })
     return { ledger, reconciler, api }
   }
   const running = open()
-  stack.defer(() => running.ledger.close())
+  let { ledger } = running
+  stack.defer(() => ledger.close())
   stack.defer(() => stopping.abort())
-  return { ...running, hook, endpoint, got, open, stopping }
+  /** A reconciler of the next process. */
+  const restarted = async () => {
+    await ledger.close()
+    const next = open()
+    ledger = next.ledger
+    return next.reconciler
+  }
+  const asked = () => hook.requests.filter((it) => it.startsWith("POST")).length
+  return { ...running, hook, endpoint, got, restarted, asked }
 }
-
-const past = (ms: number): Promise<void> => Bun.sleep(ms)
 
 test("events that failed are delivered again, and all that was sent is accounted for", async () => {
   const { reconciler, hook, endpoint, got } = await start()
@@ -78,7 +90,6 @@ test("events that failed are delivered again, and all that was sent is accounted
   endpoint.status = 400
   await hook.send("d")
   endpoint.status = 200
-  await past(150)
   expect(await reconciler.pass()).toMatchObject({
     listed: 4,
     accounted: { accepted: 3, "refused 400": 1 },
@@ -89,4 +100,140 @@ test("events that failed are delivered again, and all that was sent is accounted
     ids: { recovered: ["b", "c"], unrecoverable: [] },
   })
   expect(got.toSorted()).toEqual(["a", "b", "c"])
+})
+
+test("an event that fails again is asked for three times in all, and then reported", async () => {
+  const { reconciler, hook, endpoint, asked } = await start()
+  endpoint.status = 503
+  await hook.send("a")
+  for (const open of [1, 1, 0, 0])
+    expect(await reconciler.pass()).toMatchObject({ missing: 1, open, unrecoverable: 1 - open })
+  expect(asked()).toBe(3)
+})
+
+test("an attempt whose request fails counts, and those that were not made do not", async () => {
+  const { reconciler, hook, endpoint, restarted } = await start()
+  endpoint.status = 503
+  for (const guid of ["a", "b"]) await hook.send(guid)
+  hook.before = ({ method }) => (method === "POST" ? new Response(null, { status: 500 }) : undefined)
+  for (let pass = 0; pass < 3; pass++)
+    await expect(reconciler.pass()).rejects.toMatchObject({ code: "unavailable" })
+  hook.before = () => undefined
+  endpoint.status = 200
+  expect(await (await restarted()).pass()).toMatchObject({
+    recovered: 1,
+    ids: { recovered: ["b"], unrecoverable: ["a"] },
+  })
+})
+
+test("nothing is asked for while the pipeline accepts no events, and it costs no attempt", async () => {
+  const { reconciler, hook, endpoint, asked } = await start()
+  endpoint.status = 503
+  await hook.send("a")
+  endpoint.problem = "the broker is down"
+  for (let pass = 0; pass < 4; pass++)
+    expect(await reconciler.pass()).toMatchObject({ open: 1, unrecoverable: 0 })
+  expect(asked()).toBe(0)
+  endpoint.problem = undefined
+  endpoint.status = 200
+  expect(await reconciler.pass()).toMatchObject({ open: 0, recovered: 1 })
+})
+
+test("a dry run asks for nothing, and certifies nothing", async () => {
+  const certificates: Certificate[] = []
+  const { reconciler, hook, endpoint, asked } = await start({
+    certified: async (it) => void certificates.push(it),
+  })
+  endpoint.status = 503
+  await hook.send("a")
+  expect(await reconciler.pass({ isDryRun: true })).toMatchObject({ open: 1 })
+  expect([asked(), certificates]).toEqual([0, []])
+})
+
+test("what is listed twice counts once, and is asked for once", async () => {
+  const { reconciler, hook, endpoint, asked } = await start()
+  hook.doubles = true
+  await hook.send("a")
+  endpoint.status = 503
+  await hook.send("b")
+  endpoint.status = 200
+  expect(await reconciler.pass()).toMatchObject({ listed: 2, missing: 1, recovered: 1 })
+  expect(asked()).toBe(1)
+})
+
+test("what is listed only after a complete pass is found by the next one, although the window is shorter", async () => {
+  const { reconciler, hook, endpoint } = await start({ windowMs: 1000 })
+  hook.deliveredAgoMs = 60_000
+  endpoint.status = 503
+  let isListed = false
+  hook.before = ({ url }) => (url.includes("/deliveries") && !isListed ? Response.json([]) : undefined)
+  await hook.send("a")
+  endpoint.status = 200
+  expect(await reconciler.pass()).toMatchObject({ listed: 0 })
+  isListed = true
+  expect(await reconciler.pass()).toMatchObject({ listed: 1, recovered: 1 })
+})
+
+test("an hour is certified once, again where a late listing changes it, and again where its record failed", async () => {
+  const certificates: Certificate[] = []
+  let fails = true
+  const certified = async (it: Certificate): Promise<void> => {
+    if (fails) throw new Error("no broker")
+    certificates.push(it)
+  }
+  const { reconciler, hook } = await start({ certified })
+  await expect(reconciler.pass()).rejects.toThrow("no broker")
+  fails = false
+  await reconciler.pass()
+  const first = certificates.splice(0)
+  expect(first.length).toBeGreaterThan(0)
+  expect(new Set(first.map((it) => it.fromMs)).size).toBe(first.length)
+  await reconciler.pass()
+  expect(certificates).toEqual([])
+  hook.deliveredAgoMs = 1.5 * HOUR_MS
+  await hook.send("late")
+  await reconciler.pass()
+  expect(certificates).toMatchObject([{ revision: 2, listed: 1, accounted: { accepted: 1 } }])
+})
+
+test.each([2, -2])("a sender whose clock differs by %d hours is compared by its own time", async (hours) => {
+  const { reconciler, hook, endpoint } = await start({ windowMs: HOUR_MS })
+  hook.aheadMs = hours * HOUR_MS
+  endpoint.status = 503
+  await hook.send("a")
+  endpoint.status = 200
+  expect(await reconciler.pass()).toMatchObject({ listed: 1, missing: 1, recovered: 1 })
+})
+
+test("a pass that was interrupted is continued at its page by the next process", async () => {
+  const { reconciler, hook, restarted } = await start()
+  hook.pageSize = 1
+  for (const guid of ["a", "b", "c"]) await hook.send(guid)
+  const cursors: (string | null)[] = []
+  let fails = true
+  hook.before = ({ url }) => {
+    if (!url.includes("/deliveries")) return undefined
+    cursors.push(new URL(url).searchParams.get("cursor"))
+    return fails && cursors.length === 3 ? new Response(null, { status: 400 }) : undefined
+  }
+  await expect(reconciler.pass()).rejects.toMatchObject({ code: "refused" })
+  fails = false
+  const [, , interrupted] = cursors.splice(0)
+  expect(await (await restarted()).pass()).toMatchObject({ listed: 3, accounted: { accepted: 3 } })
+  expect(cursors).toEqual([interrupted!])
+})
+
+test("an endpoint that is disabled, or leads elsewhere, is reported, and enabled only when told", async () => {
+  const { reconciler, hook, api } = await start()
+  const { url } = hook
+  hook.active = false
+  hook.url = "https://elsewhere.example/hook"
+  await reconciler.pass()
+  expect(reconciler.state.endpoint).toMatch(/is disabled.* and sends to https:\/\/elsewhere.example\/hook/)
+  expect(hook.active).toBe(false)
+  hook.url = url
+  await api.enable()
+  expect(hook.active).toBe(true)
+  await reconciler.pass()
+  expect(reconciler.state.endpoint).toBeUndefined()
 })

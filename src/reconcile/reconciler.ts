@@ -21,7 +21,7 @@ import type { SenderApi } from "./sender-api.ts"
  * Times are the sender's: its clock is read from its answers.
  */
 
-/** Asked for at once, after one commit. */
+/** Asked for until it is looked again whether the pipeline accepts events. */
 const BATCH = 20
 /** Listings overlap by so much: what is listed late is found. */
 const OVERLAP_MS = 15 * 60_000
@@ -234,12 +234,10 @@ export class Reconciler {
         log.warn({ reconcile: id, problem }, "missing events are asked for once the pipeline accepts events")
         return asked
       }
-      await ledger.do(
-        "attempt",
-        missing.map((it) => it.id),
-        Date.now(),
-      )
-      for (const event of missing) await this.#recover(event)
+      for (const event of missing) {
+        await ledger.do("attempt", event.id, Date.now())
+        await this.#recover(event)
+      }
       asked += missing.length
     }
   }

@@ -214,7 +214,10 @@ export class SenderApi {
       method: "POST",
       headers,
       body,
+      signal: this.#signal,
     })
+    // the request is made again
+    if (answer.status === 429 || answer.status >= 500) throw new Error(`no token, HTTP ${answer.status}`)
     const text = textAt(parsed(answer), "/access_token")
     if (text === undefined)
       throw new HooklineError("refused", `${this.listing.title} gives no token: HTTP ${answer.status}`)

@@ -10,6 +10,7 @@ import { parsePublicUrl } from "../http/public-url.ts"
 import { toRecord, type Certificate } from "../reconcile/certificate.ts"
 import { Ledger } from "../reconcile/ledger.ts"
 import { ledgerIn } from "../reconcile/ledger-database.ts"
+import { isRefusal } from "../reconcile/listing.ts"
 import { LISTINGS } from "../reconcile/listings.ts"
 import { indexFolderIn, OutcomeIndex } from "../reconcile/outcome-index.ts"
 import { Reconciler, type Injected, type Target } from "../reconcile/reconciler.ts"
@@ -204,7 +205,7 @@ export class RunningReconcile {
     const status = result?.status ?? 503
     const reason = `answered ${status}`
     if (status < 300) return { outcome: "accepted", reason }
-    return { outcome: status < 500 && status !== 429 ? `refused ${status}` : undefined, reason }
+    return { outcome: isRefusal(status) ? `refused ${status}` : undefined, reason }
   }
 
   /** @throws HooklineError, PublishError: the next pass tries again */

@@ -47,7 +47,9 @@ test("a service has its sender deliver again what it missed while it was down, a
   using folder = temporaryFolder()
   await using hook = await hookAt()
   await send(hook, "missed 1", "missed 2")
-  await using service = await startHookline(configuration(hook), { folder: folder.path })
+  await using service = await startHookline(configuration(hook, "certificate_topic = certificates"), {
+    folder: folder.path,
+  })
   await send(hook, "came")
   await service.logged(({ msg, events }) => msg === "asked for missing events" && events === 2)
   await service.logged(({ msg, recovered }) => msg === "reconciled" && recovered === 2)
@@ -62,6 +64,31 @@ test("a service has its sender deliver again what it missed while it was down, a
   })
   await service.stop()
   expect(await topic(folder.path)).toEqual(["came", "missed 1", "missed 2"])
+  const certificates = await valuesInLog(`${folder.path}/log`, "certificates")
+  const hours = certificates.map(
+    (value) => JSON.parse(value) as { reconcile: string; from: string; open: number },
+  )
+  expect(hours.length).toBeGreaterThan(0)
+  for (const { reconcile, from, open } of hours)
+    expect([reconcile, from, open]).toEqual(["github", expect.stringMatching(/T\d\d:00:00\.000Z$/), 0])
+})
+
+test("hookline reconcile --enable enables the endpoint, and asks for nothing", async () => {
+  using folder = temporaryFolder()
+  await using hook = await hookAt()
+  hook.active = false
+  await send(hook, "missed")
+  await Bun.write(`${folder.path}/pipelines.conf`, configuration(hook))
+  const { stdout } = await hookline([
+    "reconcile",
+    "github",
+    "--enable",
+    "-c",
+    `${folder.path}/pipelines.conf`,
+  ])
+  expect(stdout).toBe("GitHub: the endpoint is enabled\n")
+  expect(hook.active).toBe(true)
+  expect(hook.requests.filter((it) => it.startsWith("POST"))).toEqual([])
 })
 
 test("hookline reconcile --dry-run lists and compares, and asks for nothing", async () => {

@@ -62,25 +62,20 @@ export class LedgerDatabase extends DurableDatabase {
   #sought = new Set<string>()
 
   readonly operations = {
-    progress: (): Progress | undefined => this.progress(),
+    progress: this.progress.bind(this),
     save: (progress: Progress) => this.transact(() => this.#save(progress)),
-    page: (
-      provider: string,
-      page: { readonly bytes: Uint8Array; readonly link: string | null },
-      progress: Progress,
-    ) => this.page(provider, page, progress),
-    seek: () => this.seek(),
-    found: (lines: string) => this.found(lines),
-    missing: (beforeMs: number, askedBeforeMs: number, limit: number) =>
-      this.missing(beforeMs, askedBeforeMs, limit),
-    attempt: (id: string, nowMs: number) => this.attempt(id, nowMs),
-    settle: (id: string, outcome: string | null, reason: string | null) => this.settle(id, outcome, reason),
-    waiting: (askedSinceMs: number) => this.waiting(askedSinceMs),
-    count: (fromMs: number, toMs: number, mostAttempts: number) => this.count(fromMs, toMs, mostAttempts),
-    due: (fromMs: number, toMs: number, mostAttempts: number) => this.due(fromMs, toMs, mostAttempts),
-    certify: (certificate: Certificate) => this.certify(certificate),
-    certificates: (limit: number) => this.certificates(limit),
-    trim: (beforeMs: number) => this.trim(beforeMs),
+    page: this.page.bind(this),
+    seek: this.seek.bind(this),
+    found: this.found.bind(this),
+    missing: this.missing.bind(this),
+    attempt: this.attempt.bind(this),
+    settle: this.settle.bind(this),
+    waiting: this.waiting.bind(this),
+    count: this.count.bind(this),
+    due: this.due.bind(this),
+    certify: this.certify.bind(this),
+    certificates: this.certificates.bind(this),
+    trim: this.trim.bind(this),
   }
 
   constructor(location: DatabaseLocation) {

@@ -1,8 +1,11 @@
 import type { RequestOf, ResponseOf } from "../../../src/kafka-listener/protocol/fields.ts"
-import type { DescribeConfigs } from "../../../src/kafka-listener/protocol/messages.ts"
+import type {
+  CreateTopics,
+  DescribeConfigs,
+  InitProducerId,
+} from "../../../src/kafka-listener/protocol/messages.ts"
 import type { BrokerModel } from "./model.ts"
 import { CODE } from "./codes.ts"
-import type { CreateTopics, InitProducerId } from "./messages.ts"
 
 /** A controller that knows of them creates topics: with the brokers' defaults, as the producer asks. */
 export function createTopics(

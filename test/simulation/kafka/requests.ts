@@ -10,7 +10,9 @@ import {
 } from "../../../src/kafka-listener/protocol/fields.ts"
 import {
   ApiVersions,
+  CreateTopics,
   DescribeConfigs,
+  InitProducerId,
   Metadata,
   Produce,
 } from "../../../src/kafka-listener/protocol/messages.ts"
@@ -19,7 +21,6 @@ import type { World } from "../world.ts"
 import { createTopics, describeConfigs, initProducerId } from "./administration.ts"
 import type { BrokerModel } from "./model.ts"
 import { CODE } from "./codes.ts"
-import { CreateTopics, InitProducerId } from "./messages.ts"
 import { metadata } from "./metadata.ts"
 import type { ServerSide } from "./network.ts"
 import { produce } from "./produce.ts"

@@ -4,7 +4,6 @@ import { opening } from "../errors.ts"
 import type { Processor } from "../pipeline/event.ts"
 import { Dropped, Rejected } from "../pipeline/outcome.ts"
 import { findFlaw, RULES } from "../json/check.ts"
-import { isPlainObject } from "../json/object.ts"
 import { loadSchema, SCHEMA_RULES } from "../json/schema.ts"
 import { defineComponent } from "./define-component.ts"
 
@@ -40,7 +39,7 @@ export const validator = defineComponent({
 
     const process: Processor = (event) => {
       if (event.isForm) return invalid("form_body", "is a form, and must be a JSON object")
-      const flaw = isPlainObject(event.body) ? undefined : findFlaw(event.body)
+      const flaw = findFlaw(event.body)
       if (flaw !== undefined) return invalid(flaw.rule, flaw.problem)
       const mismatch = findMismatch?.(event.body)
       return mismatch === undefined ? event : invalid(mismatch.rule, mismatch.problem)

@@ -74,5 +74,7 @@ drain_timeout, and the exit status is 0. A second signal exits at once; the same
     .action(async (options: ConfigFlags & { watch?: true }) =>
       (await import("./run.ts")).run(options.config, { watches: options.watch === true }),
     )
-  program.command("worker", { hidden: true }).action(async () => (await import("./worker.ts")).worker())
+  program
+    .command("worker", { hidden: true })
+    .action(async () => (await import("../runtime/workers/worker.ts")).work())
 }

@@ -7,7 +7,7 @@ import { senderBehind, type Sender } from "../senders/addresses.ts"
 import { newRequestId, proxyRequestId } from "./request-id.ts"
 import type { Route } from "./route.ts"
 import type { Peer } from "./peer.ts"
-import type { Target } from "./routes.ts"
+import type { RequestTarget } from "./routes.ts"
 
 /** How to identify a sender; undefined: the request is for no pipeline. */
 type Origin = Pick<Route, "trustsProxy" | "publicUrl" | "tls"> | undefined
@@ -33,7 +33,7 @@ export class ReceivedRequest implements RequestInfo {
   constructor(
     request: Request,
     server: Peer,
-    { path, query }: Target,
+    { path, query }: RequestTarget,
     route: Origin,
     firstCameAtMs?: number | undefined,
     isInjected = false,

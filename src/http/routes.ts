@@ -2,19 +2,19 @@
 import { pathKey } from "../config/sections/endpoint.ts"
 import type { Peer } from "./peer.ts"
 
-export type Endpoint = (request: Request, server: Peer, target: Target) => Response | Promise<Response>
+export type Endpoint = (request: Request, server: Peer, target: RequestTarget) => Response | Promise<Response>
 
 /**
  * A request target's path and query as the parser leaves them: dot segments resolved, non-ASCII escaped. Pipelines get
  * only paths that were sent in this form, see routesFor.
  */
-export interface Target {
+export interface RequestTarget {
   readonly path: string
   readonly query: string
 }
 
 /** Splits a request's URL: `http://host/path?query`, or `/path?query` if the Host header is missing or invalid. */
-export function targetOf(url: string): Target {
+export function targetOf(url: string): RequestTarget {
   const start = url.charCodeAt(0) === SLASH ? 0 : url.indexOf("/", "https://".length)
   const mark = url.indexOf("?", start)
   return mark === -1

@@ -1,8 +1,8 @@
 import type { Peer } from "./peer.ts"
-import type { Target } from "./routes.ts"
+import type { RequestTarget } from "./routes.ts"
 
 /** A request that this program itself makes, or makes again. */
-export interface Submission extends Target {
+export interface Submission extends RequestTarget {
   readonly method: string
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** Decompressed. */

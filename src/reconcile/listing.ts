@@ -10,12 +10,12 @@ export interface Listing {
   /** Value of the option `endpoint`, which paths have as `{endpoint}`; undefined: the sender needs none. */
   readonly endpoint?: { readonly form: string; readonly pattern: RegExp }
   readonly list: {
-    /** Template; see `Values`. */
+    /** Template; see `TemplateValues`. */
     readonly path: string
     /** Parameters of the query, or members of the body where there is a `body`. */
     readonly query?: { readonly [name: string]: string }
     /** Sent as JSON by POST. A page's cursor is added at its top. */
-    readonly body?: (values: Values) => object
+    readonly body?: (values: TemplateValues) => object
     /** JSON pointer to the items; empty: the answer is the list. */
     readonly items: string
     readonly next: Next
@@ -48,7 +48,7 @@ export interface Listing {
 
 /** In templates: `{endpoint}`, `{delivery}`, `{from}` (RFC 3339), `{from_s}` (seconds since 1970), `{to}`; `{types}`, the
  * event types that `endpoint` lists, a parameter each. */
-export type Values = { readonly [name: string]: string }
+export type TemplateValues = { readonly [name: string]: string }
 
 export type Auth =
   /** `Authorization: Bearer <credentials>` */

@@ -6,7 +6,7 @@ import { HooklineError } from "../errors.ts"
 import { tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
 import { fetchBounded } from "../outgoing/fetch-bounded.ts"
 import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
-import { textAt, valueAt, type Listing, type Values } from "./listing.ts"
+import { textAt, valueAt, type Listing, type TemplateValues } from "./listing.ts"
 
 const BOUNDS = { mostBytes: 4 * 1024 * 1024, timeoutMs: 30_000 }
 const TRIES = 5
@@ -131,7 +131,7 @@ export class SenderApi {
     return path.includes("{endpoint}") && this.#access.endpoint === undefined
   }
 
-  #values(more: Values): Values {
+  #values(more: TemplateValues): TemplateValues {
     const { endpoint = "" } = this.#access
     return { endpoint, types: endpoint.replaceAll(/\s/g, ""), ...more }
   }
@@ -234,11 +234,11 @@ export class SenderApi {
 
 const basic = (text: string): string => `Basic ${Buffer.from(text).toString("base64")}`
 
-const filled = (template: string, values: Values): string =>
+const filled = (template: string, values: TemplateValues): string =>
   template.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? "")
 
 /** Of a template that is `{types}` alone there is one for each type. */
-const parameters = (templates: Values, values: Values): URLSearchParams =>
+const parameters = (templates: TemplateValues, values: TemplateValues): URLSearchParams =>
   new URLSearchParams(
     Object.entries(templates).flatMap(([name, template]) =>
       (template === "{types}" ? values["types"]!.split(",") : [filled(template, values)]).map(

@@ -11,7 +11,7 @@ import {
   PipelineDetail,
   Overview,
   type Attention,
-  type Certificate,
+  type CertificateOverview,
   type ConnectionOverview,
   type PipelineOverview,
   type ReconcileOverview,
@@ -108,7 +108,7 @@ const reconcileOverview = ({
   certificates: certificates.map(shown),
 })
 
-const shown = (certificate: ReconcileInfo["certificates"][number]): Certificate => {
+const shown = (certificate: ReconcileInfo["certificates"][number]): CertificateOverview => {
   const { accounted, ...record } = toRecord(certificate)
   return { ...record, accounted: Object.entries(accounted).map(([outcome, count]) => ({ outcome, count })) }
 }

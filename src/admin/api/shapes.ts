@@ -60,7 +60,7 @@ export const Attention = Type.Object({
 const ids = Type.Array(Type.String(), { description: "The first thousand." })
 
 /** What a sender lists of a time, and what became of it. */
-export const Certificate = Type.Object({
+export const CertificateOverview = Type.Object({
   from: Type.String({ description: "RFC 3339, by the sender's clock." }),
   to: Type.String(),
   listed: count,
@@ -81,8 +81,8 @@ export const ReconcileOverview = Type.Object({
   complete_at: nullable(time),
   problem: nullable(Type.String()),
   endpoint: nullable(Type.String({ description: "What is wrong with the sender's endpoint." })),
-  window: nullable(Certificate),
-  certificates: Type.Array(Certificate, { description: "Of hours, the newest first." }),
+  window: nullable(CertificateOverview),
+  certificates: Type.Array(CertificateOverview, { description: "Of hours, the newest first." }),
 })
 
 export const Overview = Type.Object({
@@ -167,7 +167,7 @@ export const LoggedLevel = Type.Object({
 export type ReasonCount = Static<typeof ReasonCount>
 export type PipelineOverview = Static<typeof PipelineOverview>
 export type ConnectionOverview = Static<typeof ConnectionOverview>
-export type Certificate = Static<typeof Certificate>
+export type CertificateOverview = Static<typeof CertificateOverview>
 export type ReconcileOverview = Static<typeof ReconcileOverview>
 export type Attention = Static<typeof Attention>
 export type Overview = Static<typeof Overview>

@@ -19,6 +19,11 @@ export const GRACE_MS = 5000
 
 /** Runs a worker, controlled by its supervisor, until that ends. */
 export async function work(): Promise<void> {
+  if (process.send === undefined) {
+    console.error("hookline worker is started by hookline run, with [service] workers above 1")
+    process.exitCode = 64
+    return
+  }
   // a signal to the process group is the supervisor's, which stops its workers in order
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {})
   const worker = new Worker()

@@ -6,9 +6,9 @@ import { HooklineError } from "../errors.ts"
 import { BrokerTarget } from "../replay/broker-target.ts"
 import { ReplayJob } from "../replay/job.ts"
 import { countRecords, selectRecords, type RecordCount, type RecordRange } from "../replay/range.ts"
+import { urlTarget } from "../replay/post.ts"
 import { isSameLog } from "../replay/same-log.ts"
 import type { ReplayTarget } from "../replay/target.ts"
-import { UrlTarget } from "../replay/url-target.ts"
 import type { Logger } from "../telemetry/log.ts"
 
 /** Where the records of a replay come from. */
@@ -167,7 +167,7 @@ export class Replays {
   }
 
   async #openTarget(to: ReplayTo, partitions: number, opened: AsyncDisposableStack): Promise<ReplayTarget> {
-    if (to instanceof URL) return new UrlTarget(to)
+    if (to instanceof URL) return urlTarget(to)
     const { topic } = to
     this.#find(to.connection)
     const broker = opened.adopt(await this.#connections.openBroker(to.connection), (it) => it.close())

@@ -95,11 +95,24 @@ An interrupt ends it with exit status 0.`,
         .argParser(parseCount)
         .default(5),
     )
+    .addOption(
+      new Option(
+        "--concurrency <number>",
+        "how many records are posted at once: in order within a key, those without a key in no order",
+      )
+        .argParser(parseCount)
+        .default(1),
+    )
     .addOption(onRefusal("skip"))
     .addOption(stateFlag())
     .action(async (place: TopicPlace, url: URL, flags: ForwardFlags) =>
       (await import("./forward.ts")).forward(place, url, flags),
     )
+  declareForwards(forward)
+}
+
+/** The commands on forwards that were begun. */
+function declareForwards(forward: Command): void {
   addDetails(forward.command("list"), { example: "hookline forward list --json" })
     .description(
       "list the forwards: topic, URL, how many records were posted and refused, and what each is doing: running, stopped, or retrying since when and why",

@@ -2,13 +2,13 @@ import type { LogReader, OffsetRange, StoredRecord } from "../brokers/broker.ts"
 import { endlessFrom, watchPartitions, type OffsetGap } from "../replay/follow.ts"
 import { HooklineError } from "../errors.ts"
 import { ReplayJob } from "../replay/job.ts"
+import type { Attempt, Attempted } from "../replay/keyed-target.ts"
 import type { ReplayPosition } from "../replay/progress.ts"
 import { lengthOf } from "../replay/range.ts"
 import { positionFile, type Positions } from "../replay/positions.ts"
-import type { Attempt } from "../replay/post.ts"
+import { urlTarget } from "../replay/post.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import { isReplaced } from "../replay/same-log.ts"
-import { UrlTarget, type Attempted } from "../replay/url-target.ts"
 import { Application } from "../runtime/application.ts"
 import { escapeLine } from "../telemetry/escape-controls.ts"
 import { isColoured, painter, type Style } from "./colours.ts"
@@ -26,6 +26,7 @@ export interface ForwardFlags {
   readonly from?: "beginning" | "end"
   readonly onRefusal: "stop" | "skip"
   readonly tries: number
+  readonly concurrency: number
   readonly state?: string
 }
 
@@ -40,7 +41,7 @@ export interface Forward extends TopicPlace {
 const NOTE_MS = 500
 
 /**
- * Posts each record of a topic to a URL, in order, from where an earlier run of the same name got to, until interrupted.
+ * Posts each record of a topic to a URL, in order or in order within a key, from where an earlier run of the same name got to, until interrupted.
  *
  * @throws HooklineError `config`, `usage`, `no_input`, `log_locked` while another process forwards under that name, `log_io`,
  *   `refused` for a refused record where that is to stop it
@@ -100,7 +101,7 @@ interface Run {
 async function runForward(
   run: Run,
   attempted: Attempted,
-  { from = "end", onRefusal, tries }: ForwardFlags,
+  { from = "end", onRefusal, tries, concurrency }: ForwardFlags,
 ): Promise<void> {
   const { connection, topic, url } = run.about
   const found = await find(run)
@@ -116,7 +117,7 @@ async function runForward(
     const job = new ReplayJob({
       reader,
       selection: { topic, ranges, partitions: held.length },
-      target: new UrlTarget(new URL(url), { refusals: tries, attempted }),
+      target: urlTarget(new URL(url), { patience: { refusals: tries }, concurrency, attempted }),
       onRefusal,
       from: { ...position, next: new Map() },
       missed: ({ partition, first, end }) =>

@@ -1,6 +1,6 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
-import { deliver } from "../replay/post.ts"
+import { urlTarget } from "../replay/post.ts"
 import { namesIn, positionFile, Positions, type KeptFailure } from "../replay/positions.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import { isReplaced } from "../replay/same-log.ts"
@@ -108,6 +108,14 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
   using interruption = new Interruption()
   const notes = new WaitingNotes()
   const { signal } = interruption
+  let status: number | undefined
+  const target = urlTarget(new URL(url), {
+    attempted: (_, { outcome, reason, ...attempt }) => {
+      status = attempt.status
+      notes.note(outcome === "unavailable" ? reason : undefined)
+    },
+  })
+  signal.addEventListener("abort", () => target.stop(), { once: true })
   let isLeft = false
   try {
     if (isReplaced(clusterId, await reader.clusterId()))
@@ -126,15 +134,12 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
         console.log(escapeLine(`${place} is no longer in the log, and was taken off the list`))
         continue
       }
-      const ended = await deliver(new URL(url), record, {
-        signal,
-        attempted: (attempt) => notes.note(attempt.outcome === "unavailable" ? attempt.reason : undefined),
-      })
-      if (ended === undefined) break
-      const reason = ended.outcome === "refused" ? ended.reason : undefined
+      const sent = await target.send(record)
+      if (sent === "stopped") break
+      const reason = sent === "delivered" ? undefined : sent.reason
       if (reason !== undefined) isLeft = true
       positions.settle(failure, reason)
-      console.log(escapeLine(`${place} ${reason ?? ended.status}`))
+      console.log(escapeLine(`${place} ${reason ?? status}`))
     }
   } finally {
     await reader.close()

@@ -6,11 +6,11 @@ import { HooklineError } from "../errors.ts"
 import { BrokerTarget } from "../replay/broker-target.ts"
 import { ReplayJob } from "../replay/job.ts"
 import { positionFile, type Positions, type Stored } from "../replay/positions.ts"
+import { urlTarget } from "../replay/post.ts"
 import { countRecords, selectRecords, type Selection } from "../replay/range.ts"
 import { isSameLog } from "../replay/same-log.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import type { ReplayTarget } from "../replay/target.ts"
-import { UrlTarget } from "../replay/url-target.ts"
 import { Application } from "../runtime/application.ts"
 import { leaveFolder } from "./folder.ts"
 import { Interruption } from "./interruption.ts"
@@ -181,7 +181,7 @@ async function openTarget(
   { partitions }: Selection,
   { timestamps }: ReplayFlags,
 ): Promise<{ target: ReplayTarget; close: () => Promise<void> }> {
-  if (destination instanceof URL) return { target: new UrlTarget(destination), close: async () => {} }
+  if (destination instanceof URL) return { target: urlTarget(destination), close: async () => {} }
   const { topic, connection, id } = destination
   try {
     const broker = await connection.kind.open(connection.values, pino({ level: "silent" }))

@@ -25,8 +25,8 @@ import { refusedError, type ReplayTarget } from "./target.ts"
  *   cancelled  by `cancel`.
  *   failed     by a fault that does not pass, or by a refused record where that is to stop it.
  *
- * `#readAll` reads and sends what the window admits; `#save` counts and saves what is settled, in order. Only a window of records
- * (ReplayTarget) is ever after the saved position: that many may be sent again by a job that begins there. Two signals reach the
+ * `#readAll` reads and sends what the window admits; `#save` counts and saves what is settled, in order within a partition.
+ * Only a window of records (ReplayTarget) is ever after the saved position, the lowest offset of a partition that is not settled: that many may be sent again by a job that begins there. Two signals reach the
  * loop: `#paused`, while it is, and `#stop`, when the job is over.
  */
 export interface ReplayOptions {
@@ -43,7 +43,9 @@ export interface ReplayOptions {
   /** Called with offsets that the log has deleted before they were read. */
   readonly missed?: ((range: OffsetRange) => void) | undefined
   /** Makes a position durable. @throws an error that ends the job */
-  readonly save?: ((position: ReplayPosition, failures: readonly ReplayFailure[]) => void) | undefined
+  readonly save?:
+    | ((position: ReplayPosition, failures: readonly ReplayFailure[]) => Promise<void> | void)
+    | undefined
 }
 
 /** Pause after the source was unavailable. */
@@ -184,7 +186,7 @@ export class ReplayJob {
     }
     await this.#window.answered(STOP_MS, () => target.problem())
     target.stop()
-    this.#window.saveSettled()
+    await this.#window.saveSettled()
   }
 
   /** Reads to the end of the ranges, however often the source is unavailable. */
@@ -244,7 +246,7 @@ export class ReplayJob {
     }
   }
 
-  #save(settled: readonly WindowRecord[]): void {
+  async #save(settled: readonly WindowRecord[]): Promise<void> {
     const failures: ReplayFailure[] = []
     for (const { record, result } of settled) {
       this.#cursors.setNext(record.partition, record.offset + 1)
@@ -256,7 +258,7 @@ export class ReplayJob {
     this.#sent.note(this.#replayed)
     this.#passed.note(this.#cursors.passed)
     try {
-      this.#options.save?.(this.#position, failures)
+      await this.#options.save?.(this.#position, failures)
     } catch (error) {
       this.#fail(error)
     }

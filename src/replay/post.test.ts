@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "bun:test"
 import type { StoredRecord } from "../brokers/broker.ts"
-import { deliver, type Attempt } from "./post.ts"
+import type { Attempt, KeyedTargetOptions } from "./keyed-target.ts"
+import { urlTarget, type PostOptions } from "./post.ts"
 import { headersOf, parseTargetUrl, toShownUrl } from "./request-of-record.ts"
 
 const record: StoredRecord = {
@@ -44,8 +45,32 @@ const answer =
   (): Response =>
     new Response(body, { status, headers })
 
-const attempted = (_: Attempt, retryInMs: number | undefined): void => void retries.push(retryInMs)
-const { signal } = new AbortController()
+const attempted = (_: StoredRecord, __: Attempt, retryInMs: number | undefined): void =>
+  void retries.push(retryInMs)
+
+/** What became of the record: its last attempt; undefined: none, since it was stopped. */
+async function deliver(
+  url: URL,
+  record: StoredRecord,
+  {
+    refusals = 1,
+    attempted,
+    stop,
+    ...options
+  }: PostOptions & Pick<KeyedTargetOptions, "attempted"> & { refusals?: number; stop?: AbortSignal } = {},
+): Promise<Attempt | undefined> {
+  let last: Attempt | undefined
+  const target = urlTarget(url, {
+    ...options,
+    patience: { refusals },
+    attempted(record, attempt, retryInMs) {
+      last = attempt
+      attempted?.(record, attempt, retryInMs)
+    },
+  })
+  stop?.addEventListener("abort", () => target.stop())
+  return (await target.send(record)) === "stopped" ? undefined : last
+}
 
 test("a record is posted with its value's bytes, where it is from, and its own headers", async () => {
   const { url, seen } = target(answer(204, null))
@@ -59,7 +84,7 @@ test("a record is posted with its value's bytes, where it is from, and its own h
     ["no token", Buffer.from("x")],
     ["ce_id", Buffer.from("7")],
   ] as const
-  expect(await deliver(url, { ...record, value, headers }, { signal })).toMatchObject({
+  expect(await deliver(url, { ...record, value, headers })).toMatchObject({
     outcome: "delivered",
     status: 204,
   })
@@ -91,13 +116,13 @@ test("the content type is the record's own, else what the value is", () => {
 
 test.each([500, 408, 425, 429])("%d is tried again", async (status) => {
   const { url, seen } = target(answer(status), answer(200))
-  expect(await deliver(url, record, { signal, attempted })).toMatchObject({ outcome: "delivered" })
+  expect(await deliver(url, record, { attempted })).toMatchObject({ outcome: "delivered" })
   expect(seen).toHaveLength(2)
 })
 
 test("pauses grow until the record is accepted", async () => {
   const { url } = target(answer(503), answer(503), answer(200))
-  await deliver(url, record, { signal, attempted })
+  await deliver(url, record, { attempted })
   expect(retries[0]).toBeWithin(187, 251)
   expect(retries[1]).toBeWithin(375, 501)
   expect(retries[2]).toBeUndefined()
@@ -110,7 +135,7 @@ test.each([
 ] as const)("Retry-After %p sets the pause", async (after, least, below) => {
   const header = typeof after === "string" ? after : after()
   const { url } = target(answer(503, "", { "retry-after": header }), answer(200))
-  await deliver(url, record, { signal, attempted })
+  await deliver(url, record, { attempted })
   expect(retries[0]).toBeWithin(least, below)
 })
 
@@ -120,7 +145,7 @@ test.each([
   [302, "", "302: redirects are not followed"],
 ])("%d is final, with the reason", async (status, body, reason) => {
   const { url, seen } = target(answer(status, body, { location: "/elsewhere" }))
-  expect(await deliver(url, record, { signal, attempted })).toMatchObject({
+  expect(await deliver(url, record, { attempted })).toMatchObject({
     outcome: "refused",
     status,
     reason,
@@ -130,7 +155,7 @@ test.each([
 
 test("a record counts as refused once it was refused as often as is asked for", async () => {
   const { url, seen } = target(answer(404), answer(503), answer(400), answer(409, "no"), answer(200))
-  expect(await deliver(url, record, { signal, refusals: 3, attempted })).toMatchObject({
+  expect(await deliver(url, record, { refusals: 3, attempted })).toMatchObject({
     outcome: "refused",
     reason: "409: no",
   })
@@ -140,7 +165,7 @@ test("a record counts as refused once it was refused as often as is asked for", 
 
 test("a record that was refused and is accepted later is delivered", async () => {
   const { url } = target(answer(404), answer(200))
-  expect(await deliver(url, record, { signal, refusals: 2 })).toMatchObject({ outcome: "delivered" })
+  expect(await deliver(url, record, { refusals: 2 })).toMatchObject({ outcome: "delivered" })
 })
 
 test("a response that does not come in time is tried again, and an endless body is not read to its end", async () => {
@@ -161,9 +186,8 @@ test("a response that does not come in time is tried again, and an endless body 
   })
   const reasons: string[] = []
   const ended = await deliver(server.url, record, {
-    signal,
     timeoutMs: 50,
-    attempted: (attempt) => void (attempt.outcome === "unavailable" && reasons.push(attempt.reason)),
+    attempted: (_, attempt) => void (attempt.outcome === "unavailable" && reasons.push(attempt.reason)),
   })
   // on a slow machine the second one may be late, too
   expect([...new Set(reasons)]).toEqual(["no answer in time"])
@@ -187,7 +211,7 @@ test.each([200, 422])("a response %d whose body does not end counts by its statu
         { status },
       ),
   })
-  const ended = await deliver(server.url, record, { signal, timeoutMs: 5000 })
+  const ended = await deliver(server.url, record, { timeoutMs: 5000 })
   expect(ended).toMatchObject({ outcome: status === 200 ? "delivered" : "refused", status })
   expect(calls).toBe(1)
 })
@@ -203,7 +227,7 @@ test("an aborted signal ends a pause and a request under way", async () => {
       return new Promise<Response>(() => {})
     },
   })
-  const ended = deliver(server.url, record, { signal: stop.signal, attempted })
+  const ended = deliver(server.url, record, { stop: stop.signal, attempted })
   await asked
   stop.abort()
   expect(await ended).toBeUndefined()

@@ -1,38 +1,14 @@
-import type { StoredRecord } from "../brokers/broker.ts"
-import { Backoff } from "../clock/backoff.ts"
-import { pause, steadyMs } from "../clock/clock.ts"
+import { steadyMs } from "../clock/clock.ts"
 import { fetchFailure, proxiedFetch, throughProxy } from "../outgoing/proxied-fetch.ts"
+import { KeyedTarget, type Attempt, type KeyedTargetOptions } from "./keyed-target.ts"
 import { headersOf } from "./request-of-record.ts"
 
-/** How one POST of a record ended. */
-export interface Attempt {
-  /**
-   * - delivered: a 2xx
-   * - refused: a 3xx or 4xx; the target would not take this record if it came again
-   * - unavailable: a 5xx, 408, 425 or 429, or no response
-   */
-  readonly outcome: "delivered" | "refused" | "unavailable"
-  /** undefined: no response */
-  readonly status: number | undefined
-  /** The status and the beginning of the body; empty: delivered. */
-  readonly reason: string
-  /** The time in the header Retry-After. */
-  readonly retryAfterMs?: number | undefined
-  readonly durationMs: number
-}
-
-export interface Delivery {
-  readonly signal: AbortSignal
+export interface PostOptions {
   /** Time limit of a response. */
-  readonly timeoutMs?: number
-  /** How often the target has to refuse the record; 1 unless given. */
-  readonly refusals?: number
-  /** Called after each attempt; `retryInMs` when there will be another. */
-  readonly attempted?: (attempt: Attempt, retryInMs: number | undefined) => void
+  readonly timeoutMs?: number | undefined
 }
 
 const TIMEOUT_MS = 30_000
-const RETRY_MS = { first: 250, longest: 10_000 }
 /** A Retry-After beyond it counts as this. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000
 /** The time that a response's body may take, once its status has arrived. */
@@ -42,43 +18,22 @@ const MOST_READ_BYTES = 16_384
 const MOST_SHOWN = 200
 
 /**
- * Posts a record until the target accepts it or has refused it often enough, with growing pauses or those that Retry-After
- * asks for.
- *
- * @returns undefined when the signal aborted before
+ * Posts records to a URL. A 2xx accepts one; a 3xx or 4xx refuses it, except for those that may pass; a 5xx, or no response,
+ * says nothing of it.
  */
-export async function deliver(
+export function posting(
   url: URL,
-  record: StoredRecord,
-  { signal, timeoutMs = TIMEOUT_MS, refusals = 1, attempted }: Delivery,
-): Promise<Attempt | undefined> {
-  const headers = headersOf(record)
-  let refused = 0
-  const pauses = new Backoff(RETRY_MS)
-  for (;;) {
-    if (signal.aborted) return undefined
-    const attempt = await post(
-      url,
-      record.value,
-      headers,
-      AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-    )
-    if (signal.aborted && attempt.outcome === "unavailable") return undefined
-    if (attempt.outcome === "delivered" || (attempt.outcome === "refused" && ++refused >= refusals)) {
-      attempted?.(attempt, undefined)
-      return attempt
-    }
-    const pauseMs = pauses.failed()
-    const { retryAfterMs } = attempt
-    // up to a quarter less, so that several senders do not come back together
-    const retryInMs =
-      retryAfterMs === undefined
-        ? Math.round(pauseMs * (1 - Math.random() / 4))
-        : Math.max(retryAfterMs, RETRY_MS.first)
-    attempted?.(attempt, retryInMs)
-    await pause(retryInMs, signal)
-  }
+  { timeoutMs = TIMEOUT_MS }: PostOptions = {},
+): KeyedTargetOptions["attempt"] {
+  return (record, signal) =>
+    post(url, record.value, headersOf(record), AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]))
 }
+
+/** A URL to which records are posted: see KeyedTarget. */
+export const urlTarget = (
+  url: URL,
+  { timeoutMs, ...options }: PostOptions & Omit<KeyedTargetOptions, "attempt"> = {},
+): KeyedTarget => new KeyedTarget({ ...options, attempt: posting(url, { timeoutMs }) })
 
 async function post(url: URL, value: Uint8Array, headers: Headers, signal: AbortSignal): Promise<Attempt> {
   const startedMs = steadyMs()

@@ -19,26 +19,34 @@ export function toWindowRecord(record: StoredRecord, isSkipped: boolean): Window
 /** Records that do not match and may lie after one that is sent. */
 const SKIPPED = 1000
 
-/** The records of a job, in order: sent ones up to the target's window, each until it and all before it are settled. */
+/**
+ * The records of a job: sent ones up to the target's window, each until it and all before it in its partition are settled
+ * and saved.
+ */
 export class SendWindow {
   readonly #limits: ReplayTarget["window"]
   readonly #stop: AbortSignal
-  readonly #save: (settled: readonly WindowRecord[]) => void
-  readonly #all: WindowRecord[] = []
+  readonly #save: (settled: readonly WindowRecord[]) => Promise<void> | void
+  /** In order, by partition. */
+  readonly #partitions = new Map<number, WindowRecord[]>()
+  /** Partitions with records that were settled since they were saved last. */
+  readonly #settled = new Set<number>()
+  #count = 0
   #sent = 0
   #bytes = 0
-  #saving: NodeJS.Immediate | undefined
+  #soon: NodeJS.Immediate | undefined
+  #saving: Promise<void> | undefined
   /** Resolves when a record is settled, or the job is stopped. */
   #changed = Promise.withResolvers<void>()
 
   /**
    * @param stop ends what waits here
-   * @param save counts and saves records that are settled, in order
+   * @param save counts and saves records that are settled, by partition in order; one call at a time
    */
   constructor(
     limits: ReplayTarget["window"],
     stop: AbortSignal,
-    save: (settled: readonly WindowRecord[]) => void,
+    save: (settled: readonly WindowRecord[]) => Promise<void> | void,
   ) {
     this.#limits = limits
     this.#stop = stop
@@ -52,55 +60,74 @@ export class SendWindow {
   }
 
   add(one: WindowRecord): void {
-    this.#all.push(one)
-    this.#count(one, 1)
+    const { partition } = one.record
+    const all = this.#partitions.get(partition)
+    if (all === undefined) this.#partitions.set(partition, [one])
+    else all.push(one)
+    this.#tally(one, 1)
+    if (one.result !== "skipped") return
+    this.#settled.add(partition)
     // or those at the front, which only do not match, would be kept
-    if (one.result === "skipped" && this.#all.length >= SKIPPED) this.#saveSoon()
+    if (this.#count >= SKIPPED) this.#saveSoon()
   }
 
   settle(one: WindowRecord, result: WindowRecord["result"]): void {
     one.result = result
+    this.#settled.add(one.record.partition)
     this.#saveSoon()
   }
 
   /** Resolves when all are saved, or the job is stopped. */
   async saved(): Promise<void> {
     this.#saveSoon()
-    while (this.#all.length > 0 && !this.#stop.aborted) await this.#changed.promise
+    while (this.#count > 0 && !this.#stop.aborted) await this.#changed.promise
   }
 
   /** Resolves when all that was sent has its answer, and sooner where that may take long. */
   async answered(mostMs: number, problem: () => string | undefined): Promise<void> {
-    const isOpen = (): boolean => this.#all.some(({ result }) => result === "open")
+    const isOpen = (): boolean =>
+      this.#partitions.values().some((all) => all.some(({ result }) => result === "open"))
     if (!isOpen()) return
     const late = new Promise((resolve) => setTimeout(resolve, mostMs, "late").unref())
     while (isOpen() && problem() === undefined)
       if ((await Promise.race([this.#changed.promise, late])) === "late") return
   }
 
-  /** Saves and forgets those at the front that are settled. */
-  saveSettled(): void {
-    clearImmediate(this.#saving)
-    this.#saving = undefined
-    const at = this.#all.findIndex(({ result }) => result === "open" || result === "stopped")
-    const settled = this.#all.splice(0, at < 0 ? this.#all.length : at)
-    for (const one of settled) this.#count(one, -1)
-    if (settled.length > 0) this.#save(settled)
+  /** Saves and forgets those at the fronts that are settled. */
+  async saveSettled(): Promise<void> {
+    clearImmediate(this.#soon)
+    this.#soon = undefined
+    while (this.#saving !== undefined) await this.#saving
+    const settled = [...this.#settled].flatMap((partition) => this.#takeFront(partition))
+    this.#settled.clear()
+    if (settled.length > 0) {
+      const saved = this.#save(settled)
+      if (saved !== undefined) await (this.#saving = saved.finally(() => (this.#saving = undefined)))
+      for (const one of settled) this.#tally(one, -1)
+    }
     this.#change()
+    if (this.#settled.size > 0) this.#saveSoon()
   }
 
-  /** All that is settled in this turn of the event loop is saved at once. */
+  #takeFront(partition: number): WindowRecord[] {
+    const all = this.#partitions.get(partition)!
+    const at = all.findIndex(({ result }) => result === "open" || result === "stopped")
+    return all.splice(0, at < 0 ? all.length : at)
+  }
+
+  /** All that is settled in this turn of the event loop, or while a save is under way, is saved at once. */
   #saveSoon(): void {
-    this.#saving ??= setImmediate(() => this.saveSettled())
+    if (this.#saving === undefined) this.#soon ??= setImmediate(() => void this.saveSettled())
   }
 
   #hasCapacity({ bytes, result }: WindowRecord): boolean {
     const { records, bytes: mostBytes } = this.#limits
-    if (result === "skipped") return this.#all.length < records + SKIPPED
+    if (result === "skipped") return this.#count < records + SKIPPED
     return this.#sent === 0 || (this.#sent < records && this.#bytes + bytes <= mostBytes)
   }
 
-  #count({ result, bytes }: WindowRecord, by: 1 | -1): void {
+  #tally({ result, bytes }: WindowRecord, by: 1 | -1): void {
+    this.#count += by
     if (result === "skipped") return
     this.#sent += by
     this.#bytes += by * bytes

@@ -1,6 +1,8 @@
 import type { LogReader, StoredRecord } from "../../brokers/broker.ts"
 import type { HooklineError } from "../../errors.ts"
-import { deliver, type Attempt } from "../../replay/post.ts"
+import { ReplayJob } from "../../replay/job.ts"
+import type { Attempt, Attempted } from "../../replay/keyed-target.ts"
+import { urlTarget } from "../../replay/post.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
 import { untilAvailable } from "../waiting.ts"
 
@@ -65,27 +67,31 @@ export class Forwarding {
       const ranges = await untilAvailable(() => reader.ranges(topic, { sinceMs }), awaiting)
       if (ranges === undefined) return
       const open = ranges.map((range) => ({ ...range, end: Number.POSITIVE_INFINITY }))
-      for await (const record of reader.read(topic, open, { retries: true, signal })) await this.#post(record)
+      const target = urlTarget(this.#options.target, { attempted: this.#attempted() })
+      const selection = { topic, ranges: open, partitions: open.length }
+      const job = new ReplayJob({ reader, selection, target, onRefusal: "skip" })
+      signal.addEventListener("abort", () => void job.cancel(), { once: true })
+      if (!signal.aborted) await job.start()
+      if (job.error !== undefined) throw job.error
     } finally {
       await reader.close()
     }
   }
 
-  async #post(record: StoredRecord): Promise<void> {
+  /** Reports results, and of attempts in a row that fail the first. */
+  #attempted(): Attempted {
     const { target, onResult } = this.#options
-    const { topic, partition, offset } = record
-    const place = `${topic}[${partition}]@${offset}`
-    let isRetried = false
-    const attempted = (attempt: Attempt, retryInMs: number | undefined): void => {
-      // the first failure and the result are of interest
-      if (retryInMs !== undefined && isRetried) return
-      isRetried = true
+    let retried: StoredRecord | undefined
+    return (record, attempt, retryInMs) => {
+      if (retryInMs !== undefined && retried === record) return
+      retried = record
       const isAccepted = attempt.outcome === "delivered"
-      onResult({ place, isAccepted, text: `${toShownUrl(target)} ${textOf(attempt, retryInMs)}` })
+      if (isAccepted) this.delivered++
+      else if (retryInMs === undefined) this.refused++
+      const { topic, partition, offset } = record
+      const text = `${toShownUrl(target)} ${textOf(attempt, retryInMs)}`
+      onResult({ place: `${topic}[${partition}]@${offset}`, isAccepted, text })
     }
-    const ended = await deliver(target, record, { signal: this.#stop.signal, attempted })
-    if (ended?.outcome === "delivered") this.delivered++
-    if (ended?.outcome === "refused") this.refused++
   }
 }
 

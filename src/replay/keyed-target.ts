@@ -1,0 +1,281 @@
+// Hot path: each record that is delivered passes here.
+import type { StoredRecord } from "../brokers/broker.ts"
+import { Backoff, doubled } from "../clock/backoff.ts"
+import { steadyMs } from "../clock/clock.ts"
+import type { ReplayTarget, Sent } from "./target.ts"
+
+/*
+ * Records are attempted in order within a key, up to `concurrency` at once across keys; one without a key has an order of
+ * its own. Its states:
+ *
+ *   accepting  the last answer was an acceptance, or there was none. A record that failed is attempted again after a pause of
+ *              its own; others are not held up.
+ *   in doubt   a record failed, and none was accepted since. Only the first records in order are attempted, each once a
+ *              round, with growing pauses between rounds. An acceptance ends it.
+ *
+ * So what the target does to one record is told from what it does to all: while it accepts others, a record that it keeps
+ * failing is refused for good (`Patience`); where it fails all, they wait.
+ */
+
+/** How one attempt to deliver a record ended. */
+export interface Attempt {
+  /**
+   * - delivered: it has accepted the record
+   * - refused: it would not accept this record if it came again
+   * - unavailable: it may accept it later, or there was no answer
+   */
+  readonly outcome: "delivered" | "refused" | "unavailable"
+  /** Of a URL; undefined: no response. */
+  readonly status?: number | undefined
+  /** Empty: delivered. */
+  readonly reason: string
+  /** The time in the header Retry-After. */
+  readonly retryAfterMs?: number | undefined
+  readonly durationMs: number
+}
+
+/** Called after each attempt; `retryInMs` when there will be another. */
+export type Attempted = (record: StoredRecord, attempt: Attempt, retryInMs: number | undefined) => void
+
+/** When a record that fails is refused for good. */
+export interface Patience {
+  /** How often it has to be refused, whatever becomes of others. */
+  readonly refusals: number
+  /** Where others are accepted, its second refusal is final; where none is, one after this time. Undefined: `refusals` count. */
+  readonly parkAfterMs?: number | undefined
+  /** After that many attempts without an answer that counts, it is refused if others are accepted. Undefined: never. */
+  readonly attempts?: number | undefined
+}
+
+export interface KeyedTargetOptions {
+  /** Attempts to deliver a record; never rejects. */
+  readonly attempt: (record: StoredRecord, signal: AbortSignal) => Promise<Attempt>
+  /** 1 unless given: one after the other. */
+  readonly concurrency?: number | undefined
+  readonly patience?: Patience
+  readonly attempted?: Attempted | undefined
+}
+
+interface Entry {
+  readonly record: StoredRecord
+  readonly number: number
+  readonly resolve: (sent: Sent) => void
+  readonly lane: string | undefined
+  attempts: number
+  refusals: number
+  /** Acceptances and the time when it failed first. */
+  failed: { readonly accepted: number; readonly atMs: number } | undefined
+  notBeforeMs: number
+}
+
+interface Doubt {
+  /** In this round. */
+  readonly tried: Set<Entry>
+  /** Begun, this one among them. */
+  rounds: number
+  /** Until the next round; 0: no record has failed in this one. */
+  pauseMs: number
+  /** Why the last one failed. */
+  reason: string
+}
+
+const RETRY_MS = { first: 250, longest: 10_000 }
+const MOST_BYTES = 16 * 1024 * 1024
+
+export class KeyedTarget implements ReplayTarget {
+  readonly window: ReplayTarget["window"]
+  readonly #options: KeyedTargetOptions
+  readonly #patience: Patience
+  readonly #concurrency: number
+  readonly #stop = new AbortController()
+  /** Those that are not attempted now, and that no earlier one of their key is before. */
+  readonly #heads = new Set<Entry>()
+  /** Records of a key, by key: the first is a head or under way. */
+  readonly #lanes = new Map<string, Entry[]>()
+  #number = 0
+  #active = 0
+  #accepted = 0
+  /** undefined: accepting. */
+  #doubt: Doubt | undefined
+  readonly #rounds = new Backoff(RETRY_MS)
+  #timer: { readonly timer: Timer; readonly atMs: number } | undefined
+
+  constructor(options: KeyedTargetOptions) {
+    const { concurrency = 1, patience = { refusals: 1 } } = options
+    this.#options = options
+    this.#concurrency = concurrency
+    this.#patience = patience
+    const isStrict = concurrency === 1 && !this.#probes
+    this.window = isStrict
+      ? { records: 1, bytes: Number.POSITIVE_INFINITY }
+      : { records: Math.max(16, 8 * concurrency), bytes: MOST_BYTES }
+  }
+
+  send(record: StoredRecord): Promise<Sent> {
+    if (this.#stop.signal.aborted) return Promise.resolve("stopped")
+    return new Promise((resolve) => {
+      const lane = record.key && Buffer.from(record.key).toString("latin1")
+      const entry: Entry = {
+        record,
+        number: this.#number++,
+        resolve,
+        lane,
+        attempts: 0,
+        refusals: 0,
+        failed: undefined,
+        notBeforeMs: 0,
+      }
+      const before = lane === undefined ? undefined : this.#lanes.get(lane)
+      if (before === undefined) this.#heads.add(entry)
+      if (before !== undefined) before.push(entry)
+      else if (lane !== undefined) this.#lanes.set(lane, [entry])
+      this.#pump()
+    })
+  }
+
+  problem(): string | undefined {
+    return this.#doubt?.reason
+  }
+
+  stop(): void {
+    this.#stop.abort()
+    clearTimeout(this.#timer?.timer)
+    for (const lane of this.#lanes.values()) for (const { resolve } of lane) resolve("stopped")
+    for (const { resolve } of this.#heads) resolve("stopped")
+  }
+
+  /** Records attempted now. */
+  get active(): number {
+    return this.#active
+  }
+
+  /** Whether the next record may find out if one that fails fails alone. */
+  get #probes(): boolean {
+    const { parkAfterMs, attempts } = this.#patience
+    return parkAfterMs !== undefined || attempts !== undefined
+  }
+
+  /** Begins the attempts that may begin now. */
+  #pump(): void {
+    if (this.#stop.signal.aborted) return
+    const nowMs = steadyMs()
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const entry of this.#candidates()) {
+      if (this.#active >= this.#concurrency) return
+      if (entry.notBeforeMs <= nowMs || this.#doubt !== undefined) void this.#attempt(entry)
+      else nextMs = Math.min(nextMs, entry.notBeforeMs)
+    }
+    const doubt = this.#doubt
+    if (doubt !== undefined && this.#active === 0 && doubt.tried.size > 0) nextMs = nowMs + doubt.pauseMs
+    if (nextMs < (this.#timer?.atMs ?? Number.POSITIVE_INFINITY)) this.#wakeAt(nextMs, nowMs)
+  }
+
+  #candidates(): Iterable<Entry> {
+    if (this.#doubt === undefined) return this.#heads
+    const { tried } = this.#doubt
+    // heads under way have been tried, or will have been
+    const first = [...this.#heads].toSorted(byNumber)
+    const most = this.#concurrency + Number(this.#probes) - this.#active
+    return first.slice(0, Math.max(0, most)).filter((it) => !tried.has(it))
+  }
+
+  #wakeAt(atMs: number, nowMs: number): void {
+    clearTimeout(this.#timer?.timer)
+    const wake = (): void => {
+      this.#timer = undefined
+      const doubt = this.#doubt
+      if (doubt !== undefined)
+        this.#doubt = { ...doubt, tried: new Set(), rounds: doubt.rounds + 1, pauseMs: 0 }
+      this.#pump()
+    }
+    this.#timer = { timer: setTimeout(wake, atMs - nowMs), atMs }
+  }
+
+  async #attempt(entry: Entry): Promise<void> {
+    this.#heads.delete(entry)
+    this.#active++
+    const { signal } = this.#stop
+    const attempt = await this.#options.attempt(entry.record, signal)
+    this.#active--
+    if (signal.aborted && attempt.outcome === "unavailable") return entry.resolve("stopped")
+    entry.attempts++
+    if (attempt.outcome === "delivered") {
+      this.#options.attempted?.(entry.record, attempt, undefined)
+      this.#accept()
+      this.#settle(entry, "delivered")
+    } else this.#fail(entry, attempt)
+    this.#pump()
+  }
+
+  #accept(): void {
+    this.#accepted++
+    if (this.#doubt === undefined) return
+    const { rounds } = this.#doubt
+    this.#endDoubt()
+    const heads = [...this.#heads].toSorted(byNumber)
+    this.#heads.clear()
+    for (const head of heads) {
+      this.#heads.add(head)
+      // the target failed all until now; else whether it is this record that it refuses shows at once
+      if (rounds > 1 || (head.refusals > 0 && this.#patience.parkAfterMs !== undefined)) head.notBeforeMs = 0
+    }
+  }
+
+  #beginDoubt(reason: string): Doubt {
+    // that of a record which fails alone
+    clearTimeout(this.#timer?.timer)
+    this.#timer = undefined
+    return (this.#doubt = { tried: new Set(), rounds: 1, pauseMs: 0, reason })
+  }
+
+  #endDoubt(): void {
+    this.#doubt = undefined
+    this.#rounds.reset()
+  }
+
+  #fail(entry: Entry, attempt: Attempt): void {
+    const { attempted } = this.#options
+    const { outcome, reason, status } = attempt
+    if (outcome === "refused") entry.refusals++
+    entry.failed ??= { accepted: this.#accepted, atMs: steadyMs() }
+    if (this.#isFinal(entry, attempt)) {
+      attempted?.(entry.record, attempt, undefined)
+      if (this.#doubt?.tried.size === 0) this.#endDoubt()
+      return this.#settle(entry, { reason, status })
+    }
+    const doubt = this.#doubt ?? this.#beginDoubt(reason)
+    if (doubt.pauseMs === 0) doubt.pauseMs = jittered(this.#rounds.failed())
+    const { retryAfterMs } = attempt
+    // up to an hour, see post.ts
+    if (retryAfterMs !== undefined) doubt.pauseMs = Math.max(retryAfterMs, RETRY_MS.first)
+    doubt.reason = reason
+    doubt.tried.add(entry)
+    const ownMs = retryAfterMs ?? jittered(doubled(RETRY_MS, entry.attempts - 1))
+    entry.notBeforeMs = steadyMs() + ownMs
+    attempted?.(entry.record, attempt, doubt.pauseMs)
+    this.#heads.add(entry)
+  }
+
+  #isFinal({ refusals, attempts, failed }: Entry, { outcome }: Attempt): boolean {
+    const patience = this.#patience
+    const areOthersAccepted = this.#accepted > failed!.accepted
+    if (outcome === "unavailable")
+      return patience.attempts !== undefined && areOthersAccepted && attempts >= patience.attempts
+    if (patience.parkAfterMs === undefined) return refusals >= patience.refusals
+    return (areOthersAccepted && refusals > 1) || steadyMs() - failed!.atMs >= patience.parkAfterMs
+  }
+
+  #settle({ lane, resolve }: Entry, sent: Sent): void {
+    resolve(sent)
+    if (lane === undefined) return
+    const entries = this.#lanes.get(lane)!
+    entries.shift()
+    if (entries.length === 0) this.#lanes.delete(lane)
+    else this.#heads.add(entries[0]!)
+  }
+}
+
+const byNumber = (a: Entry, b: Entry): number => a.number - b.number
+
+/** Up to a quarter less, so that several senders do not come back together. */
+const jittered = (ms: number): number => Math.round(ms * (1 - Math.random() / 4))

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer"
 import type { StoredRecord } from "../brokers/broker.ts"
-import { startOfText } from "../json/bytes.ts"
+import { startOfText } from "../json/tokens.ts"
 import { isJson } from "../json/check.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 

@@ -1,9 +1,8 @@
 // Hot path: every event of a pipeline with a Deduplicator passes here.
 import { keysIn } from "../dedupe/key.ts"
 import type { Event } from "../pipeline/event.ts"
-import { MINUS, QUOTE, skipSpace, startOfText } from "../json/bytes.ts"
+import { MINUS, QUOTE, skipSpace, startOfText, isDigit } from "../json/tokens.ts"
 import { spells, toName, type Name } from "../json/name.ts"
-import { isDigit } from "../json/tokens.ts"
 import { Items } from "../json/walk.ts"
 import { isForgeable, locateEventPart, type KnownSender } from "../verify/presets/event-locations.ts"
 import type { Coverage } from "../verify/schemes/family.ts"

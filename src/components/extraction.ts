@@ -1,6 +1,6 @@
 // Hot path: every event of a pipeline with a Filter or a Router passes here.
 import { WrongValue } from "../config/options/option-types.ts"
-import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/bytes.ts"
+import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/tokens.ts"
 import { toText } from "../json/name.ts"
 import { copyOf, parseRawPointer } from "../json/pointer.ts"
 import type { Event } from "../pipeline/event.ts"

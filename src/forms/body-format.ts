@@ -1,4 +1,4 @@
-import { byteAt, OPEN_BRACE, OPEN_BRACKET, skipSpace, startOfText } from "../json/bytes.ts"
+import { byteAt, OPEN_BRACE, OPEN_BRACKET, skipSpace, startOfText } from "../json/tokens.ts"
 
 export type Format = "json" | "form" | "multipart" | "text"
 

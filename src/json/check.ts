@@ -13,8 +13,11 @@ import {
   byteAt,
   skipSpace,
   startOfText,
-} from "./bytes.ts"
-import { endOfNumber, endOfString, endOfWord, isDigit } from "./tokens.ts"
+  endOfNumber,
+  endOfString,
+  endOfWord,
+  isDigit,
+} from "./tokens.ts"
 
 export const RULES = ["empty_body", "invalid_utf8", "invalid_json", "not_an_object"] as const
 

@@ -7,9 +7,9 @@ import {
   QUOTE,
   byteAt,
   skipSpace,
-} from "./bytes.ts"
+  endOfString,
+} from "./tokens.ts"
 import { toText } from "./name.ts"
-import { endOfString } from "./tokens.ts"
 
 /**
  * Finds an object with duplicate member names, however escaped: parsers keep the first, the last or none (RFC 8259, section

@@ -1,4 +1,4 @@
-import { asBuffer, BACKSLASH, byteAt, SOLIDUS } from "./bytes.ts"
+import { asBuffer, BACKSLASH, byteAt, SOLIDUS } from "./tokens.ts"
 
 /** A member name, prepared for comparison with raw JSON. */
 export interface Name {

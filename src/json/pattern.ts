@@ -1,5 +1,5 @@
 // Hot path: every event of a pipeline with a Filter or a Router passes here.
-import { asBuffer } from "./bytes.ts"
+import { asBuffer } from "./tokens.ts"
 
 /** Whether a value, in UTF-8, matches. */
 type Matches = (value: Uint8Array) => boolean

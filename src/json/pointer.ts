@@ -1,4 +1,4 @@
-import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipSpace, startOfText } from "./bytes.ts"
+import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE, skipSpace, startOfText } from "./tokens.ts"
 import { spells, toName, toText, type Name } from "./name.ts"
 import { endOfValue, Items } from "./walk.ts"
 

@@ -4,7 +4,7 @@ import { whyUnreadable } from "../process/paths.ts"
 import { boundedPattern, type Pattern } from "./bounded-pattern.ts"
 import { findFlaw } from "./check.ts"
 import { findDuplicateName } from "./duplicates.ts"
-import { asBuffer, startOfText } from "./bytes.ts"
+import { asBuffer, startOfText } from "./tokens.ts"
 
 export const SCHEMA_RULES = ["schema_mismatch", "duplicate_member"] as const
 

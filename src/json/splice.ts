@@ -1,5 +1,5 @@
 // Hot path: every event passes here.
-import { CLOSE_BRACE, COMMA, OPEN_BRACE, isSpace, skipSpace, startOfText } from "./bytes.ts"
+import { CLOSE_BRACE, COMMA, OPEN_BRACE, isSpace, skipSpace, startOfText } from "./tokens.ts"
 import { spells, type Name } from "./name.ts"
 import { Items } from "./walk.ts"
 

@@ -9,7 +9,7 @@ import {
   OPEN_BRACKET,
   QUOTE,
   skipSpace,
-} from "./bytes.ts"
+} from "./tokens.ts"
 
 /**
  * Iterates over the members of an object or the elements of an array. The fields are positions in the item that `next` has

@@ -1,7 +1,7 @@
 // Hot path where a pipeline's sender lists no outcomes: `add` is called for each event.
 import { appendFile, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { asBuffer } from "../json/bytes.ts"
+import { asBuffer } from "../json/tokens.ts"
 import { parsePointer } from "../json/pointer.ts"
 import type { Handler } from "../pipeline/compose.ts"
 import type { Event } from "../pipeline/event.ts"

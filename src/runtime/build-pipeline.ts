@@ -190,7 +190,7 @@ const topicsOf = ({ values }: Planned<"sink">): readonly string[] =>
 
 function withPrepare(broker: Broker, prepare: Broker["prepare"]): Broker {
   return {
-    publish: (record, deadlineMs) => broker.publish(record, deadlineMs),
+    publish: broker.publish.bind(broker),
     prepare,
     ready: () => broker.ready(),
     close: () => broker.close(),

@@ -1,5 +1,5 @@
 import type { Field, UploadedFile } from "../../forms/field.ts"
-import { asBuffer } from "../../json/bytes.ts"
+import { asBuffer } from "../../json/tokens.ts"
 import { findTextFlaw } from "../../json/check.ts"
 import { Rejected } from "../../pipeline/outcome.ts"
 

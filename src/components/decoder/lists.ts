@@ -1,4 +1,4 @@
-import { skipSpace, startOfText } from "../../json/bytes.ts"
+import { skipSpace, startOfText } from "../../json/tokens.ts"
 import { findTextFlaw } from "../../json/check.ts"
 import { Items } from "../../json/walk.ts"
 import type { Event } from "../../pipeline/event.ts"

@@ -1,7 +1,7 @@
 // Hot path: `compileTemplate`.
 import type { Event } from "../../pipeline/event.ts"
 import type { KnownSender } from "../../verify/presets/event-locations.ts"
-import { asBuffer } from "../../json/bytes.ts"
+import { asBuffer } from "../../json/tokens.ts"
 import { EVENT_VALUE } from "../extraction.ts"
 import { compilePatterns } from "../../json/pattern.ts"
 import { isPartOfTopicName, TOPIC_NAME } from "../../pipeline/topic-name.ts"

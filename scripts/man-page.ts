@@ -27,6 +27,7 @@ export function renderManPage(): string {
     ),
     ".SH ENVIRONMENT",
     ...entry("HOOKLINE_CONFIG", "The configuration file, without -c."),
+    ...entry("HOOKLINE_COMPONENTS", "Modules of components, separated by colons, without --components."),
     ...entry("HOOKLINE_SECRET", "The secret of verify and send, without --secret and --secret-file."),
     ...entry("NO_COLOR, FORCE_COLOR", "Whether tail colours its output; by default it does on a terminal."),
     ".SH FILES",

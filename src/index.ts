@@ -1,4 +1,5 @@
-export { Application, type ApplicationOptions } from "./runtime/application.ts"
+export { Application } from "./runtime/application.ts"
+export type { ApplicationOptions } from "./runtime/application-options.ts"
 export { Pipeline, type PipelineParts } from "./runtime/pipeline.ts"
 export {
   embeddedConnection,
@@ -35,21 +36,6 @@ export type { Changes } from "./runtime/configuration-diff.ts"
 export type { Listening, RunningApplication } from "./runtime/running-application.ts"
 export type { MountingServer } from "./http/peer.ts"
 export { HooklineError, PublishError, type FaultCode, type PublishFault } from "./errors.ts"
-export {
-  custom,
-  duration,
-  integer,
-  list,
-  number,
-  oneOf,
-  path,
-  size,
-  text,
-  WrongValue,
-  type DurationText,
-  type Option,
-  type OptionSet,
-  type SizeText,
-  type Values,
-} from "./config/options/option-types.ts"
+export * as option from "./config/options/option-types.ts"
+export type { DurationText, SizeText } from "./config/options/option-types.ts"
 export type { OptionsInCode } from "./config/options/in-code.ts"

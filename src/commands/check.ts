@@ -7,8 +7,9 @@ import type { Plan, PlannedPipeline } from "../runtime/plan/plan.ts"
 import { senderOf } from "../runtime/plan/sender.ts"
 import { reach } from "../runtime/reach.ts"
 import { findFamily, nameOf, type ProviderRef } from "../verify/presets/providers.ts"
+import { loadComponents, type ComponentFlags } from "./own-components.ts"
 
-export interface CheckFlags {
+export interface CheckFlags extends ComponentFlags {
   readonly config?: string
   /** Whether ports and logs must be free, too. */
   readonly listen?: true
@@ -22,8 +23,11 @@ export interface CheckFlags {
  *
  * @throws HooklineError with every problem, as a start would; `unavailable` for what can't be reached
  */
-export async function check({ config, listen, connect, json }: CheckFlags): Promise<void> {
-  const diagnosis = await Application.fromFile(config).diagnose({ alone: listen === true })
+export async function check({ config, listen, connect, json, ...flags }: CheckFlags): Promise<void> {
+  const diagnosis = await Application.fromFile(config, await loadComponents(flags)).diagnose({
+    alone: listen === true,
+    createsAll: true,
+  })
   const { plan, problems, error } = diagnosis
   const reached = connect === true && plan !== undefined ? await reach(plan, diagnosis) : []
   const proxies = describeProxies()
@@ -80,10 +84,11 @@ function printPlan(plan: Plan): void {
     const secured = security === undefined ? "" : ` (${security})`
     console.log(`connection ${id}: ${place}${secured}${spool === undefined ? "" : `, spool ${spool.file}`}`)
   }
-  for (const { id, listen, path, topic, routed, verification, headers } of pipelines) {
+  for (const { id, listen, path, topic, sink, routed, verification, headers } of pipelines) {
     const others = routed === undefined ? "" : `, routed to ${routed.join(", ")}`
     const kept = headers === undefined ? "" : `; record headers: ${headers.join(", ")}`
-    console.log(`${id}: ${listen}${path} -> topic ${topic}${others}; verification: ${verification}${kept}`)
+    const to = topic === undefined ? sink : `topic ${topic}`
+    console.log(`${id}: ${listen}${path} -> ${to}${others}; verification: ${verification}${kept}`)
   }
   console.log(`admin: ${admin}`)
 }
@@ -100,7 +105,7 @@ function describe({ connections, pipelines, admin: { listen } }: Plan) {
     }),
     pipelines: pipelines.map((pipeline) => {
       const { host, port, path } = pipeline.source.values as { host: string; port: number; path: string }
-      const { connection = first, topic } = pipeline.sink.values as { connection?: string; topic: string }
+      const { connection = first, topic } = pipeline.sink.values as { connection?: string; topic?: string }
       const verification = describeVerification(pipeline)
       // names or patterns
       const routed = pipeline.processors.flatMap((it) =>
@@ -116,6 +121,7 @@ function describe({ connections, pipelines, admin: { listen } }: Plan) {
         path,
         connection,
         topic,
+        ...(topic === undefined && { sink: pipeline.sink.component.title }),
         ...(routed.length > 0 && { routed }),
         verification,
         ...(headers.length > 0 && { headers: [...new Set(headers)] }),

@@ -1,8 +1,9 @@
 import { Command, CommanderError } from "commander"
 import manifest from "../../package.json" with { type: "json" }
 import { FAULTS } from "../errors.ts"
-import { configFlag, type ConfigFlags } from "./common-flags.ts"
+import { componentsFlag, configFlag, type ConfigFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
+import type { ComponentFlags } from "./own-components.ts"
 import { columns, wrap } from "./wrap.ts"
 
 // What `hookline run` needs of the command line: the other commands are declared where one of them is called, so that a
@@ -67,14 +68,18 @@ drain_timeout, and the exit status is 0. A second signal exits at once; the same
   })
     .description("run the pipelines of the configuration file until SIGTERM or SIGINT (the default command)")
     .addOption(configFlag())
+    .addOption(componentsFlag())
     .option(
       "-w, --watch",
       "reload when the configuration file, or one that it includes or references, changes",
     )
-    .action(async (options: ConfigFlags & { watch?: true }) =>
-      (await import("./run.ts")).run(options.config, { watches: options.watch === true }),
+    .action(async (options: ConfigFlags & ComponentFlags & { watch?: true }) =>
+      (await import("./run.ts")).run(options),
     )
-  program
-    .command("worker", { hidden: true })
-    .action(async () => (await import("../runtime/workers/worker.ts")).work())
+  program.command("worker", { hidden: true }).action(async () => {
+    const { loadComponents } = await import("./own-components.ts")
+    return (await import("../runtime/workers/worker.ts")).work(
+      async () => (await loadComponents({})).components,
+    )
+  })
 }

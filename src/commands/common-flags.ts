@@ -1,5 +1,8 @@
 import { Option } from "commander"
 
+/** Collects the values of a repeated flag. */
+export const repeatable = (value: string, before: readonly string[] = []): string[] => [...before, value]
+
 /** Flags that several commands have. Commander changes an option that it is given, so each command gets its own. */
 
 export const configFlag = (): Option =>
@@ -7,6 +10,12 @@ export const configFlag = (): Option =>
     "-c, --config <file>",
     "the configuration file (default: $HOOKLINE_CONFIG, else ./pipelines.conf)",
   )
+
+export const componentsFlag = (): Option =>
+  new Option(
+    "--components <file>",
+    "a module whose components sections of the file name; repeatable (default: $HOOKLINE_COMPONENTS, separated by colons)",
+  ).argParser(repeatable)
 
 export const connectionFlag = (): Option =>
   new Option("--connection <connection>", "id of the connection whose log to read, if there are several")

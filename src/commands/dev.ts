@@ -1,7 +1,8 @@
 import { InvalidArgumentError, Option, type Command } from "commander"
+import { componentsFlag, repeatable } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
 import type { DevFlags } from "./dev/run-dev.ts"
-import { addVerifierFlags, repeatable } from "./verifier-flags.ts"
+import { addVerifierFlags } from "./verifier-flags.ts"
 
 /** Flags that say what the file says otherwise. */
 const OF_THE_LOCAL_PIPELINE = [
@@ -46,6 +47,7 @@ On a terminal, b prints the last event's body; q or Ctrl-C ends it, Ctrl-Z suspe
     .addOption(
       new Option("--admin-port <number>", "where the page listens").argParser(parsePort).default(9464),
     )
+    .addOption(componentsFlag())
     .option("--verbose", "print the body of every event")
     .action(async (flags: DevFlags) => (await import("./dev/run-dev.ts")).dev(flags))
   command.options.find(({ long }) => long === "--config")!.conflicts(OF_THE_LOCAL_PIPELINE)

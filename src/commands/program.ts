@@ -3,7 +3,7 @@ import manifest from "../../package.json" with { type: "json" }
 import { suggest } from "../config/file/nearest.ts"
 import { HooklineError } from "../errors.ts"
 import type { CheckFlags } from "./check.ts"
-import { configFlag, connectionFlag, jsonFlag, type ConfigFlags } from "./common-flags.ts"
+import { componentsFlag, configFlag, connectionFlag, jsonFlag, type ConfigFlags } from "./common-flags.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
 import { declareRun, emptyProgram } from "./command-line.ts"
 import { addDetails } from "./details.ts"
@@ -95,6 +95,7 @@ function declareCheck(program: Command): void {
       "check the configuration as a start does: print all errors, or what would run; nothing is started or changed",
     )
     .addOption(configFlag())
+    .addOption(componentsFlag())
     .option(
       "--listen",
       "also require ports to be free, and logs and spools not to be in use, as a start does",

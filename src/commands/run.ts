@@ -11,17 +11,19 @@ import { Runtime } from "../runtime/runtime.ts"
 import { exitOnUnhandled } from "../runtime/unhandled.ts"
 import { watchFiles } from "../process/file-watcher.ts"
 import type { Logger } from "../telemetry/log.ts"
+import type { ConfigFlags } from "./common-flags.ts"
 import { leaveFolder } from "./folder.ts"
 import { Interruption, releaseHangups } from "./interruption.ts"
+import { loadComponents, type ComponentFlags } from "./own-components.ts"
 
 /**
  * Runs the pipelines of a configuration file until a signal; SIGHUP reloads it.
  *
- * @param watches whether to reload when the file, or one that it references, changes
+ * @param flags `watch`: whether to reload when the file, or one that it references, changes
  */
-export async function run(file: string | undefined, { watches }: { watches: boolean }): Promise<void> {
+export async function run(flags: ConfigFlags & ComponentFlags & { watch?: true }): Promise<void> {
   const terminal = ownTerminal()
-  const app = Application.fromFile(file)
+  const app = Application.fromFile(flags.config, await loadComponents(flags))
   leaveFolder()
   let opened: Logger | undefined
   exitOnUnhandled(() => opened)
@@ -63,7 +65,7 @@ export async function run(file: string | undefined, { watches }: { watches: bool
     if (terminal !== undefined && !isatty(terminal)) interruption.interrupt("SIGHUP")
     else void reload({ signal: "SIGHUP" })
   }
-  const endWatch = watches
+  const endWatch = flags.watch
     ? watchFiles(
         () => app.inputs,
         () => reload({ watch: true }),

@@ -10,13 +10,13 @@ import { Interruption } from "./interruption.ts"
 import { parseCount, parseRate, parseSeconds } from "./flag-values.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { allAccepted, sendEvents, type SendPace, type SendResults } from "./send-events.ts"
+import { repeatable } from "./common-flags.ts"
 import {
   addVerifierFlags,
   providerOf,
   readHeaders,
   readInput,
   readSettings,
-  repeatable,
   SECRETS_HELP,
   toUsage,
   usage,

@@ -6,6 +6,7 @@ import { suggest } from "../config/file/nearest.ts"
 import { WrongValue } from "../config/options/option-types.ts"
 import { HooklineError } from "../errors.ts"
 import { whyUnreadable } from "../process/paths.ts"
+import { repeatable } from "./common-flags.ts"
 import { WrongSetting, type SettingKey, type VerifierSettings } from "../verify/schemes/family.ts"
 import type { OwnProvider } from "../verify/presets/own-provider.ts"
 import { PROVIDER_NAMES, type ProviderRef } from "../verify/presets/providers.ts"
@@ -25,9 +26,6 @@ export interface VerifierFlags {
 export const SECRETS_HELP = `Secrets on a command line end up in the shell's history and in the process list. Prefer --secret-file, or the variable
 HOOKLINE_SECRET, which is read without --secret and --secret-file. A newline at the end of a secret file is ignored.
 Secrets are never printed.`
-
-/** Collects the values of a repeated flag. */
-export const repeatable = (value: string, before: readonly string[] = []): string[] => [...before, value]
 
 /** @param configFlag `-c, --config` where the letter is free */
 export function addVerifierFlags(command: Command, configFlag = "--config"): Command {

@@ -9,6 +9,7 @@ import type { SignedRequest } from "../verify/verifier.ts"
 import { addDetails } from "./details.ts"
 import { listProviders } from "./list-providers.ts"
 import { evidenceOf, headingOf, timeHints, toText, verdictOf } from "./verify-report.ts"
+import { repeatable } from "./common-flags.ts"
 import {
   addVerifierFlags,
   ownProviders,
@@ -16,7 +17,6 @@ import {
   readHeaders,
   readInput,
   readSettings,
-  repeatable,
   SECRETS_HELP,
   toUsage,
   usage,

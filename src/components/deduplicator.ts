@@ -1,7 +1,8 @@
 // Hot path: every event of a pipeline with a Deduplicator passes here.
 import { resolve } from "node:path"
 import { readCas } from "../config/sections/pem-files.ts"
-import { duration, file, text, uniform } from "../config/options/option-types.ts"
+import { uniform } from "../config/options/option.ts"
+import { duration, file, text } from "../config/options/option-types.ts"
 import { isFolder, isRedisUrl, isStore, isTls, STORE_FORM } from "../dedupe/location.ts"
 import type { KeyClaim } from "../dedupe/key-store.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"

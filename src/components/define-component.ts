@@ -169,5 +169,12 @@ export function defineComponent<K extends ComponentKind, O extends OptionSet>({
     given,
   })
   const made = Object.assign(component, { ...declared, title: name, aliases }) as unknown as Component<K, O>
+  declaredComponents.add(made)
   return made
 }
+
+const declaredComponents = new WeakSet<object>()
+
+/** Whether it is what `defineComponent` returned. */
+export const isComponent = (it: unknown): it is Component =>
+  typeof it === "function" && declaredComponents.has(it)

@@ -6,6 +6,7 @@ import { enricher } from "./enricher.ts"
 import { filter } from "./filter.ts"
 import { router } from "./router.ts"
 import { validator } from "./validator.ts"
+import { HooklineError } from "../errors.ts"
 import { verifier } from "./verifier.ts"
 import { webHookSource } from "./webhook-source.ts"
 
@@ -22,3 +23,26 @@ export const components: readonly Component[] = [
   brokerSink,
   // each has options of its own, which those of a Component in general do not overlap with
 ] satisfies readonly Pick<Component, "kind" | "title">[] as unknown as readonly Component[]
+
+export const isBuiltIn = (component: Component): boolean =>
+  components.some(({ title }) => title === component.title)
+
+/**
+ * The components that a file can name, with others in addition: their processors stand before the Deduplicator.
+ *
+ * @throws HooklineError `config` for a name that another one has
+ */
+export function registryWith(own: readonly Component[]): readonly Component[] {
+  const names = new Set(components.flatMap(({ title, aliases }) => [title, ...aliases]))
+  for (const { title, aliases } of own)
+    for (const name of [title, ...aliases]) {
+      if (names.has(name))
+        throw new HooklineError(
+          "config",
+          `component ${name}: another component has this name; choose another`,
+        )
+      names.add(name)
+    }
+  const at = components.indexOf(deduplicator as unknown as Component)
+  return own.length === 0 ? components : [...components.slice(0, at), ...own, ...components.slice(at)]
+}

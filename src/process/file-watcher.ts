@@ -50,7 +50,7 @@ export const recordIn =
   }
 
 /** As `stampOf`, at once. */
-function stampNow(file: string): string {
+export function stampNow(file: string): string {
   try {
     return describe(statSync(file, { bigint: true }))
   } catch (error) {

@@ -3,43 +3,27 @@ import type { Connection } from "../brokers/define-connection.ts"
 import { readTopic } from "../brokers/read-topic.ts"
 import { atOnce, type Steps } from "../clock/slices.ts"
 import { checkTimeZone } from "../components/local-time.ts"
-import { components } from "../components/registry.ts"
+import type { Component } from "../components/define-component.ts"
+import { registryWith } from "../components/registry.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadConfiguration } from "../config/file/load.ts"
-import type { OptionsInCode } from "../config/options/in-code.ts"
-import type { ADMIN } from "../config/sections/admin.ts"
-import type { SERVICE } from "../config/sections/service.ts"
-import type { TRACES } from "../config/sections/traces.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountingServer } from "../http/peer.ts"
-import type { OnAnswer } from "../pipeline/outcome-log.ts"
+import type { ApplicationOptions } from "./application-options.ts"
 import type { Changes } from "./configuration-diff.ts"
 import type { ConnectionSpec, ReadOptions } from "./connection-spec.ts"
 import { diagnose, explain, type Diagnosis, type DiagnosisOptions } from "./diagnosis.ts"
-import { recordIn } from "../process/file-watcher.ts"
+import { recordIn, stampNow } from "../process/file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
 import { planConnection } from "./plan/plan-part.ts"
 import { connectionIds, makePlan, type Draft, type Plan } from "./plan/plan.ts"
 import type { ReloadableApplication, RunningApplication } from "./running-application.ts"
 import { Runtime } from "./runtime.ts"
 
-export interface ApplicationOptions {
-  /** Options as in `[service]`, in camel case. */
-  readonly service?: OptionsInCode<(typeof SERVICE)["options"]>
-  /** Options as in `[admin]`. An application without a file has no admin listener unless this is given. */
-  readonly admin?: OptionsInCode<(typeof ADMIN)["options"]>
-  /**
-   * Called for each request, refused ones included, before its answer is sent. It runs for every event: copy what is needed
-   * of the request and the event, and return.
-   */
-  readonly onAnswer?: OnAnswer
-  /** Options as in `[traces]`. */
-  readonly traces?: OptionsInCode<(typeof TRACES)["options"]>
-}
-
 /** Registers connections and pipelines, and runs them. */
 export class Application {
   readonly #options: ApplicationOptions
+  readonly #registry: readonly Component[]
   /** `reads` is called with the absolute path of each file read on the way. */
   #readConfiguration:
     | ((reads: (file: string) => void, isReload: boolean) => Steps<ConfigurationFile>)
@@ -59,6 +43,7 @@ export class Application {
 
   constructor(options: ApplicationOptions = {}) {
     this.#options = options
+    this.#registry = registryWith(options.components ?? [])
   }
 
   /**
@@ -72,6 +57,7 @@ export class Application {
     const app = new Application(options)
     app.#readConfiguration = (reads, isReload) =>
       loadConfiguration(file, { env: process.env, cwd, reads, isReload })
+    for (const [module, stamp] of options.modules ?? []) app.#inputs.set(module, stamp)
     app.#configuration = atOnce(app.#readConfiguration(recordIn(app.#inputs), false))
     return app
   }
@@ -253,6 +239,9 @@ export class Application {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     this.#reloading = ended
     const inputs = new Map<string, string>()
+    for (const [module, stamp] of this.#options.modules ?? [])
+      if (stampNow(module) !== stamp)
+        running.log.warn({ module }, "a module of --components has changed: it takes effect with a restart")
     try {
       this.#draft = undefined
       const changes = await running.reload(
@@ -274,6 +263,7 @@ export class Application {
   }
 
   *#readAgain(reads: (file: string) => void): Steps<Plan> {
+    for (const module of this.#options.modules?.keys() ?? []) reads(module)
     const configuration = this.#readConfiguration && (yield* this.#readConfiguration(reads, true))
     this.#draft = this.#draftOf(configuration, reads)
     return yield* makePlan(this.#draft)
@@ -292,7 +282,7 @@ export class Application {
       admin: this.#options.admin ?? (configuration === undefined ? { listen: "off" } : undefined),
       traces: this.#options.traces,
       service: this.#options.service,
-      registry: components,
+      registry: this.#registry,
       cwd: process.cwd(),
       reads,
     }

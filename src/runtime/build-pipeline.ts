@@ -7,7 +7,7 @@ import { nameOf } from "../dedupe/location.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeKeysSpec } from "../dedupe/open-store.ts"
 import { HooklineError } from "../errors.ts"
-import { contextsOf } from "./component-context.ts"
+import { contextsOf, createComponent } from "./component-context.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { Transaction } from "./resources.ts"
 import type { Route } from "../http/route.ts"
@@ -139,7 +139,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     workers,
   })
   const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] => {
-    const made = component.create(values, contextOf(component.title))
+    const made = createComponent({ component, values }, contextOf(component.title))
     return components.includes(component as Component) ? Object.assign(made, { isBounded: true }) : made
   }
   const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))

@@ -1,13 +1,14 @@
 import type { ConnectionKindName } from "../brokers/registry.ts"
-import type { ComponentContext, Store } from "../components/define-component.ts"
+import type { ComponentContext, ComponentKind, Made, Store } from "../components/define-component.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { locate, type Location } from "../dedupe/location.ts"
+import { HooklineError } from "../errors.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { OpenConnection } from "./connections.ts"
-import type { PlannedPipeline } from "./plan/plan.ts"
+import type { Planned, PlannedPipeline } from "./plan/plan.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 
 /** A pipeline's parts, where they are known. */
@@ -95,4 +96,19 @@ function storeOf({ processors }: PartsOf): Store | undefined {
     if (store !== undefined) return store
   }
   return undefined
+}
+
+/** Creates a component. @throws HooklineError also for what its `create` throws otherwise */
+export function createComponent<K extends ComponentKind>(
+  { component, values }: Planned<K>,
+  context: ComponentContext,
+): Made[K] {
+  try {
+    return component.create(values, context)
+  } catch (cause) {
+    if (cause instanceof HooklineError) throw cause
+    const why = cause instanceof Error ? cause.message : String(cause)
+    const text = `component ${component.title} of pipeline ${context.pipeline} could not be created: ${why}`
+    throw new HooklineError("internal", text, { cause })
+  }
 }

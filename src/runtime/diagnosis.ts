@@ -6,6 +6,7 @@ import { steadyMs } from "../clock/clock.ts"
 import { inSlices, type Steps } from "../clock/slices.ts"
 import type { Component, Made } from "../components/define-component.ts"
 import { checkTimeZone } from "../components/local-time.ts"
+import { components } from "../components/registry.ts"
 import type { Place, Problems } from "../config/file/problems.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
 import { isInUse } from "../config/sections/endpoint.ts"
@@ -23,7 +24,7 @@ import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
-import { contextsOf, type PartsOf } from "./component-context.ts"
+import { contextsOf, createComponent, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
 import { addressesOf, type PlannedAddress } from "./plan/addresses.ts"
 import { planOf, resolveDraft, type Draft, type Plan } from "./plan/plan.ts"
@@ -60,6 +61,8 @@ export interface DiagnosisOptions {
   readonly alone: boolean
   /** The plan that this process runs: ports that it does not have must be free. */
   readonly running?: Plan | undefined
+  /** Whether components other than the built-in ones are created, too: a start or reload that failed may have done so. */
+  readonly createsAll?: boolean
 }
 
 /** Finds every problem of a draft. Changes nothing, and reaches no broker. */
@@ -68,7 +71,7 @@ export async function diagnose(draft: Draft, options: DiagnosisOptions): Promise
   const { problems } = resolved
   checkTimeZone((text) => problems.warn({ line: undefined }, text))
   const codes = new Set<FaultCode>(problems.hasAny ? ["config"] : [])
-  const { registry } = draft
+  const registry = options.createsAll ? draft.registry : components
   const dryRun = new DryRun(resolved, { ...options, registry, failed: (code) => codes.add(code) })
   await dryRun.connect()
   await inSlices(dryRun.steps())
@@ -95,7 +98,7 @@ export async function explain(draft: Draft, error: unknown, options: DiagnosisOp
 }
 
 interface DryRunOptions extends DiagnosisOptions {
-  /** Components known to change nothing when they are created; those of an application's own may. */
+  /** Components to create. The built-in ones change nothing then; those of an application's own may. */
   readonly registry: readonly Component[]
   readonly failed: (code: FaultCode) => void
 }
@@ -191,7 +194,7 @@ class DryRun {
       making = home
       const own = [parts[index]!, ...parts]
       this.#try(own, () => {
-        const made = component.create(values as never, contextOf(component.title))
+        const made = createComponent({ component, values: values as never }, contextOf(component.title))
         if (component.kind === "source") (made as Made["source"])(NO_HANDLER)
         if (component.kind !== "sink") return
         const { schemas } = made as Made["sink"]

@@ -92,6 +92,22 @@ listen = 127.0.0.1:0`,
     expect(await running.stop()).toBe(0)
   })
 
+  test("is what a module of --components imports as hookline, whatever is installed beside the module", async () => {
+    const here = folder.make("components")
+    await Bun.write(join(here, "node_modules/hookline/index.js"), 'throw new Error("another one was loaded")')
+    const module = `import { defineComponent, Rejected } from "hookline"
+export const refuse = defineComponent({
+  kind: "processor", name: "Refuse", summary: "", options: {},
+  create: () => (): Rejected => new Rejected(422, "refused", "It is refused."),
+})`
+    await Bun.write(join(here, "refuse.ts"), module)
+    const text =
+      "[connection:log]\ndirectory = data\n[pipeline:hooks:WebHookSource]\n[pipeline:hooks:Refuse]\n[pipeline:hooks:BrokerSink]\ntopic = hooks"
+    const args = ["--components", "refuse.ts"]
+    await using running = await startHookline(text, { folder: here, program: [binary.file], args })
+    expect((await fetch(running.urls["hooks"]!, { method: "POST", body: "{}" })).status).toBe(422)
+  })
+
   test("reads nothing of the folder that it is started in", async () => {
     const other = join(folder.path, "other")
     mkdirSync(other)

@@ -7,7 +7,7 @@ import {
   Dropped,
   embeddedConnection,
   enricher,
-  integer,
+  option,
   Pipeline,
   Rejected,
   validator,
@@ -52,7 +52,9 @@ describe("an application composed in code", () => {
       kind: "processor",
       name: "Limit",
       summary: "Refuses amounts over a limit.",
-      options: { max: integer({ min: 0, max: 1_000_000, default: "100", doc: "The largest amount." }) },
+      options: {
+        max: option.integer({ min: 0, max: 1_000_000, default: "100", doc: "The largest amount." }),
+      },
       create:
         ({ max }) =>
         (event) => {

@@ -343,6 +343,16 @@ listen = off
   expect(JSON.parse(await succeed([command, "tail", "hooks"], project))).toMatchObject({ a: 1 })
 })
 
+test("the installed command line is what a module of --components imports as hookline", async () => {
+  const here = folder.make("components")
+  for (const name of ["redact.ts", "pipelines.conf"])
+    await Bun.write(join(here, name), Bun.file(join(installed, "examples/components", name)))
+  const text = await Bun.file(join(here, "pipelines.conf")).text()
+  await Bun.write(join(here, "pipelines.conf"), text.replaceAll(/^\[.*:(Split|Lookup)\]\n.*\n/gm, ""))
+  const command = [join(project, "node_modules/.bin/hookline"), "check", "--components", "redact.ts"]
+  expect(await succeed(command, here)).toContain("Configuration OK")
+})
+
 test("publint and attw find nothing wrong with the tarball", async () => {
   const bin = join(root, "node_modules/.bin")
   expect(await succeed([join(bin, "publint"), "run", tarball, "--strict"], project)).toContain("All good!")

@@ -2,11 +2,13 @@ import { once } from "node:events"
 import { resolve } from "node:path"
 import { isatty } from "node:tty"
 import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
+import { HooklineError } from "../../errors.ts"
 import { parseTargetUrl } from "../../replay/request-of-record.ts"
 import { Application } from "../../runtime/application.ts"
 import { isColoured, painter } from "../colours.ts"
 import { leaveFolder } from "../folder.ts"
 import { Interruption } from "../interruption.ts"
+import { loadComponents, type ComponentFlags } from "../own-components.ts"
 import { refuseOwnPipeline } from "../own-pipeline.ts"
 import { startedAs } from "../started-as.ts"
 import { columns } from "../wrap.ts"
@@ -15,7 +17,7 @@ import { introduce } from "./introduction.ts"
 import { readKeys } from "./keys.ts"
 import { localApplication, localVerification, namedByFlags, type LocalFlags } from "./local-application.ts"
 
-export interface DevFlags extends LocalFlags {
+export interface DevFlags extends LocalFlags, ComponentFlags {
   readonly forward?: string
   readonly verbose?: true
 }
@@ -29,10 +31,12 @@ export async function dev(flags: DevFlags): Promise<void> {
     onAnswer: (answered: AnsweredRequest) => session?.answered(answered),
   } as const
   const isLocal = flags.config === undefined
+  if (isLocal && flags.components !== undefined)
+    throw new HooklineError("usage", "--components is for sections of a file: name the file with --config")
   const verification = isLocal ? localVerification(flags) : undefined
   const app = isLocal
     ? localApplication(flags, verification, options)
-    : Application.fromFile(flags.config, options)
+    : Application.fromFile(flags.config, { ...options, ...(await loadComponents(flags)) })
   const plan = app.plan()
   const connections = [...plan.connections.keys()]
   for (const { sink } of forward === undefined ? [] : plan.pipelines) {

@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from "node:path"
-import { custom, guard, notA, quote, WrongValue } from "./option.ts"
+import { custom, notA, quote, uniform, WrongValue } from "./option.ts"
 import type { Declared, Option, Parsed, ParseContext } from "./option.ts"
 
 export { custom, WrongValue, type Option, type OptionSet, type Values } from "./option.ts"
@@ -31,25 +31,6 @@ export function number<D extends Bounded>(declared: D): Parsed<number, D> {
   const read = (value: string): number => (/^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN)
   const fits = (value: number): boolean => typeof value === "number" && value >= min && value <= max
   return uniform(`a number from ${min} to ${max}`, declared, read, fits)
-}
-
-/** An option whose values pass the same test whether they come from the file or from code. */
-export function uniform<T, D extends Declared>(
-  form: string,
-  declared: D,
-  read: (text: string, context: ParseContext) => T,
-  fits: (value: T) => boolean,
-): Parsed<T, D> {
-  return custom<T, D>(
-    form,
-    declared,
-    (text, context) => {
-      const value = read(text, context)
-      if (!fits(value)) throw notA(form, text)
-      return value
-    },
-    guard(form, fits),
-  )
 }
 
 /** One of a few words, in any case in the file. Of `true` and `false` code may give the boolean. */

@@ -136,3 +136,22 @@ export const guard =
     if (fits(value)) return value
     throw new WrongValue(`${quote(value)} is not ${form}`)
   }
+
+/** An option whose values pass the same test whether they come from the file or from code. */
+export function uniform<T, D extends Declared>(
+  form: string,
+  declared: D,
+  read: (text: string, context: ParseContext) => T,
+  fits: (value: T) => boolean,
+): Parsed<T, D> {
+  return custom<T, D>(
+    form,
+    declared,
+    (text, context) => {
+      const value = read(text, context)
+      if (!fits(value)) throw notA(form, text)
+      return value
+    },
+    guard(form, fits),
+  )
+}

@@ -1,6 +1,6 @@
 import { atOnce } from "../../clock/slices.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
-import { suggest } from "../../config/file/nearest.ts"
+import { nearest, suggest } from "../../config/file/nearest.ts"
 import type { Values } from "../../config/options/option.ts"
 import { resolveSection, type Found } from "../../config/options/resolve.ts"
 import { ADMIN } from "../../config/sections/admin.ts"
@@ -40,7 +40,11 @@ export function planPipeline(configuration: ConfigurationFile, id: string): Plan
       `${configuration.file} has no pipeline ${id}${suggest(id, ids, (it) => it) || `; it has ${ids.join(", ") || "none"}`}`,
     )
   const { baseDir } = configuration
-  const alone = { ...configuration, pipelines: new Map([[id, declared]]) }
+  const alone = {
+    ...configuration,
+    defaults: withoutOwn(configuration.defaults),
+    pipelines: new Map([[id, { ...declared, components: withoutOwn(declared.components) }]]),
+  }
   const draft = { configuration: alone, registry: components, cwd: baseDir }
   const concerns = (kind: string, name: string | undefined): boolean =>
     kind === "pipeline" ? name === id : kind === "provider" || kind === "defaults"
@@ -57,6 +61,14 @@ export function planPipeline(configuration: ConfigurationFile, id: string): Plan
     const [pipeline] = atOnce(resolvePipelines({ ...draft, pipelines: [], find, fileDefaults, problems }))
     return pipeline as unknown as PlannedPipeline
   })
+}
+
+/** The sections without those of components that modules define, which commands for one part do without. */
+function withoutOwn<T>(sections: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
+  const names = components.flatMap(({ title, aliases }) => [title, ...aliases])
+  return new Map(
+    [...sections].filter(([name]) => name === "connection" || nearest(name, names) !== undefined),
+  )
 }
 
 /** A `[reconcile:<id>]` section with its pipeline. @throws HooklineError `usage` for an unknown id, `config` */

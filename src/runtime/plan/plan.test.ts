@@ -370,7 +370,7 @@ describe("pipelines", () => {
       "an unknown component next to the known ones",
       `${KAFKA}${pipeline("a")}[pipeline:a:Transformer]`,
       [
-        "p.conf:7: [pipeline:a:Transformer]: unknown component; expected WebHookSource, Validator, Deduplicator, Enricher, BrokerSink or KafkaSink",
+        "p.conf:7: [pipeline:a:Transformer]: unknown component; expected WebHookSource, Validator, Deduplicator, Enricher, BrokerSink or KafkaSink; or name the module that defines it with --components",
       ],
     ],
     [

@@ -1,5 +1,6 @@
 import type { Component, ComponentKind, Configured } from "../../components/define-component.ts"
-import { suggest } from "../../config/file/nearest.ts"
+import { isBuiltIn } from "../../components/registry.ts"
+import { nearest, suggest } from "../../config/file/nearest.ts"
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Place, Problems } from "../../config/file/problems.ts"
 import {
@@ -129,6 +130,11 @@ function fromFile(id: string, declared: FilePipeline, reading: Reading): Resolve
   const end = <K extends ComponentKind>(kind: K): ResolvedPart<K> | undefined => {
     const candidates = ofKind(kind)
     const component = candidates.find((candidate) => sections.has(candidate as Component))
+    for (const other of candidates) {
+      const section = other === component ? undefined : sections.get(other as Component)
+      if (section !== undefined)
+        problems.add(placeOf(section), `is a second ${kind} of the pipeline; remove one of them`)
+    }
     if (component !== undefined) return resolve(component)
     if (!hasUnknown && !declared.incomplete)
       problems.add(
@@ -142,13 +148,24 @@ function fromFile(id: string, declared: FilePipeline, reading: Reading): Resolve
     ALWAYS.includes(title) || (isImplied === true && implied.has(title))
   const processors: ResolvedPart<"processor">[] = []
   const source = end("source")
-  for (const component of ofKind("processor")) {
+  for (const component of inFileOrder(ofKind("processor"), sections)) {
     if (!isPresent(component as Component) && !sections.has(component as Component)) continue
     const part = resolve(component, implied.get(component.title))
     addImplied(part, implied)
     processors.push(part)
   }
   return { id, source, processors, sink: end("sink") }
+}
+
+/** The processors in the registry's order; those that are not built in, in the order of their sections in their place. */
+function inFileOrder(
+  processors: readonly Component<"processor">[],
+  sections: ReadonlyMap<Component, FileSection>,
+): readonly Component<"processor">[] {
+  const all = processors as unknown as readonly Component[]
+  const own = sections.keys().filter((it) => all.includes(it) && !isBuiltIn(it))
+  const ordered = all.map((it) => (isBuiltIn(it) || !sections.has(it) ? it : own.next().value!))
+  return ordered as unknown as readonly Component<"processor">[]
 }
 
 type Defaults = { readonly [key: string]: string }
@@ -194,7 +211,9 @@ export function sectionsByComponent(
     if (component === undefined) {
       hasUnknown = true
       const names = components.flatMap(({ title, aliases }) => [title, ...aliases])
-      problems.add(location, `unknown component${suggest(name, names, (known) => known)}`)
+      const own =
+        nearest(name, names) === undefined ? "; or name the module that defines it with --components" : ""
+      problems.add(location, `unknown component${suggest(name, names, (known) => known)}${own}`)
     } else if (first === undefined) sections.set(component, section)
     else {
       const where = placeFrom(section, first)

@@ -26,6 +26,8 @@ export class WorkerProcess {
     const program = isCompiled(import.meta) ? [] : [...flags, PROGRAM]
     this.#child = Bun.spawn([process.execPath, ...program, "worker"], {
       cwd: "/",
+      // by default Bun passes on the environment that this process was started with
+      env: process.env,
       // one log: lines up to a pipe's atomic write stay whole, longer ones while no process stalls
       stdio: ["ignore", "inherit", "inherit"],
       serialization: "advanced",

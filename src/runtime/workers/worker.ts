@@ -1,6 +1,7 @@
 import type { Receiver } from "../../admin/service.ts"
 import { atOnce, inSlices, type Steps } from "../../clock/slices.ts"
-import { components } from "../../components/registry.ts"
+import type { Component } from "../../components/define-component.ts"
+import { registryWith } from "../../components/registry.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError, type FaultCode } from "../../errors.ts"
 import type { Activity } from "../../telemetry/activity.ts"
@@ -17,8 +18,12 @@ import { packMetrics, type PackedMetrics } from "./summed-metrics.ts"
 /** Added to drain_timeout before a worker is killed, or exits by itself once its supervisor has ended. */
 export const GRACE_MS = 5000
 
-/** Runs a worker, controlled by its supervisor, until that ends. */
-export async function work(): Promise<void> {
+/**
+ * Runs a worker, controlled by its supervisor, until that ends.
+ *
+ * @param load loads the components that sections of the file may name in addition to the built-in ones
+ */
+export async function work(load: () => Promise<readonly Component[] | undefined>): Promise<void> {
   if (process.send === undefined) {
     console.error("hookline worker is started by hookline run, with [service] workers above 1")
     process.exitCode = 64
@@ -26,7 +31,7 @@ export async function work(): Promise<void> {
   }
   // a signal to the process group is the supervisor's, which stops its workers in order
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => {})
-  const worker = new Worker()
+  const worker = new Worker(load)
   exitOnUnhandled(() => worker.log)
   process.on("disconnect", () => void worker.orphaned())
   process.on("message", (call: Call) => void answer(worker, call))
@@ -69,8 +74,14 @@ export interface Reloaded {
 }
 
 export class Worker {
+  readonly #load: Parameters<typeof work>[0]
+  #registry = registryWith([])
   #workers = 1
   #runtime: Runtime | undefined
+
+  constructor(load: Parameters<typeof work>[0]) {
+    this.#load = load
+  }
 
   /** undefined: it has not started. */
   get log(): Logger | undefined {
@@ -84,6 +95,7 @@ export class Worker {
 
   async start({ configuration, ...membership }: Start): Promise<readonly Listening[]> {
     this.#workers = membership.workers
+    this.#registry = registryWith((await this.#load()) ?? [])
     this.#runtime = await Runtime.start(atOnce(this.#plan(configuration)), membership)
     return this.#runtime.listening
   }
@@ -148,6 +160,6 @@ export class Worker {
   /** The file's configuration with the current number of workers, which only a restart changes. */
   #plan(configuration: ConfigurationFile): Steps<Plan> {
     const service = { workers: this.#workers }
-    return makePlan({ configuration, service, registry: components, cwd: process.cwd() })
+    return makePlan({ configuration, service, registry: this.#registry, cwd: process.cwd() })
   }
 }

@@ -1,0 +1,165 @@
+import { Database } from "bun:sqlite"
+import { expect, test } from "bun:test"
+import { cpSync, existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { freePort } from "../support/ports.ts"
+import { folderOfTests, hookline, startHookline } from "../support/hookline.ts"
+
+const examples = join(import.meta.dir, "../../examples/components")
+const folder = folderOfTests()
+
+const component = (name: string, returned: string): string =>
+  `defineComponent({ kind: "processor", name: "${name}", summary: "", options: {}, create: () => (event) => ${returned} })`
+
+const refusing = (status: number): string =>
+  `import { defineComponent, Rejected } from "hookline"
+export const refuse = ${component("Refuse", `new Rejected(${status}, "refused", "It is refused.")`)}
+`
+
+const pipeline = (name: string, connection: string, section = ""): string => `${connection}
+[pipeline:hooks:WebHookSource]
+[pipeline:hooks:${name}]
+${section}
+[pipeline:hooks:BrokerSink]
+topic = hooks
+`
+
+const post = (url: string, body: object): Promise<Response> =>
+  fetch(url, { method: "POST", body: JSON.stringify(body) })
+
+test("the examples split an event, look up its items and leave members out, in the order of their sections", async () => {
+  const here = folder.make("examples")
+  cpSync(examples, here, { recursive: true })
+  const database = new Database(join(here, "customers.sqlite"))
+  database.run("CREATE TABLE customers (id TEXT, plan TEXT)")
+  database.run("INSERT INTO customers VALUES ('c1', 'pro'), ('c2', 'free')")
+  database.close()
+  const args = ["redact", "split", "lookup"].flatMap((name) => ["--components", `${name}.ts`])
+  const text = readFileSync(join(examples, "pipelines.conf"), "utf8")
+  await using running = await startHookline(text, { folder: here, args })
+  const orders = [
+    { id: 1, customer: "c1", card: "4242" },
+    { id: 2, customer: "c2", phone: "555" },
+  ]
+  expect((await post(running.urls["orders"]!, { orders })).status).toBe(200)
+  expect((await post(running.urls["orders"]!, { orders: [{ customer: "c3" }] })).status).toBe(422)
+  expect(await running.stop()).toBe(0)
+  const { stdout } = await hookline(["tail", "orders", "-c", join(here, "pipelines.conf")])
+  const records = stdout.trim().split("\n")
+  expect(records.map((it) => JSON.parse(it) as object)).toEqual([
+    { id: 1, customer: "c1", plan: "pro", received_at: expect.any(String), source: "webhook" },
+    { id: 2, customer: "c2", plan: "free", received_at: expect.any(String), source: "webhook" },
+  ])
+  const checked = await hookline(["check", ...args], { cwd: here })
+  expect([checked.status, checked.stdout]).toEqual([0, expect.stringContaining("Configuration OK")])
+})
+
+test("without the flag nothing of a module runs, and check says what may define an unknown section", async () => {
+  const here = folder.make("unnamed")
+  const module = `await Bun.write(${JSON.stringify(join(here, "loaded"))}, "")\n${refusing(422)}`
+  for (const name of ["my.ts", "hookline-components.ts", "index.ts"])
+    await Bun.write(join(here, name), module)
+  await Bun.write(join(here, "pipelines.conf"), pipeline("Refuse", "[connection:log]\ndirectory = data"))
+  const checked = await hookline(["check"], { cwd: here })
+  expect([checked.status, checked.stderr]).toEqual([
+    78,
+    expect.stringMatching(
+      /^pipelines.conf:4: \[pipeline:hooks:Refuse\]: unknown component; .*; or name the module that defines it with --components$/m,
+    ),
+  ])
+  expect(existsSync(join(here, "loaded"))).toBe(false)
+  const named = await hookline(["check"], { cwd: here, env: { HOOKLINE_COMPONENTS: "my.ts" } })
+  expect([named.status, existsSync(join(here, "loaded"))]).toEqual([0, true])
+})
+
+test("workers load the modules, too; a changed one takes effect with a restart, and a reload says so", async () => {
+  const here = folder.make("workers")
+  const module = join(here, "own/refuse.ts")
+  await Bun.write(module, 'import { status } from "./status.ts"\n' + refusing(422).replace("422", "status"))
+  await Bun.write(join(here, "own/status.ts"), "export const status = 422")
+  const kafka = "[connection:kafka]\nbootstrap_servers = 127.0.0.1:1\n[service]\nworkers = 2"
+  const configuration = pipeline("Refuse", kafka).replace("Source]\n", "Source]\nport = PORT\n")
+  const text = configuration.replace("PORT", String(await freePort()))
+  await using running = await startHookline(text, {
+    folder: here,
+    env: { HOOKLINE_COMPONENTS: "own/refuse.ts" },
+    args: ["--watch"],
+  })
+  expect((await post(running.urls["hooks"]!, {})).status).toBe(422)
+  await Bun.write(join(here, "own/status.ts"), "export const status = 423")
+  await running.logged(({ msg }) => msg === "reloaded")
+  expect(running.log).toContainEqual(
+    expect.objectContaining({
+      level: "warn",
+      module: join(here, "own/status.ts"),
+      msg: "a module of --components has changed: it takes effect with a restart",
+    }),
+  )
+  expect((await post(running.urls["hooks"]!, {})).status).toBe(422)
+})
+
+const WRONG: readonly [name: string, module: string, status: number, message: string | RegExp][] = [
+  ["throws", 'const a = 1\nthrow new Error("no licence")', 78, "can't be loaded: no licence (line 2)"],
+  ["does not parse", "\nexport const = 1", 78, /can't be loaded: .*\(line 2\)/],
+  [
+    "imports a package that is not there",
+    'import "no-such-package"',
+    78,
+    /can't be loaded: .*no-such-package/,
+  ],
+  [
+    "exports nothing",
+    "export const limit = 1",
+    78,
+    "exports no component; export what defineComponent returns",
+  ],
+  [
+    "has a built-in component's name",
+    `import { defineComponent } from "hookline"\nexport default ${component("Filter", "event")}`,
+    78,
+    "component Filter: another component has this name; choose another",
+  ],
+  [
+    "has two components of one name",
+    `import { defineComponent } from "hookline"\nexport const a = ${component("A", "event")}, b = ${component("A", "event")}`,
+    78,
+    "component A: another component has this name; choose another",
+  ],
+]
+
+test.each(WRONG)("a module that %s: one message, and an exit status", async (name, module, status, text) => {
+  const here = folder.make(name.replaceAll(" ", "-"))
+  await Bun.write(join(here, "my.ts"), module)
+  await Bun.write(join(here, "pipelines.conf"), pipeline("A", "[connection:log]\ndirectory = data"))
+  for (const command of ["check", "run"]) {
+    const ended = await hookline([command, "--components", "./my.ts"], { cwd: here })
+    const start = `--components ${join(here, "my.ts")}: `
+    expect([ended.status, ended.stderr.slice(0, start.length)]).toEqual([status, start])
+    expect(ended.stderr.slice(start.length).trim()).toMatch(text)
+  }
+})
+
+test("a module that is not there, and a component that can't be created, are named", async () => {
+  const here = folder.make("broken")
+  const absent = await hookline(["run", "--components", "none.ts"], { cwd: here })
+  expect([absent.status, absent.stderr]).toEqual([
+    66,
+    `--components ${join(here, "none.ts")}: does not exist\n`,
+  ])
+  const failing = component("Failing", "event").replace(
+    "create: () =>",
+    'create: () => { throw new Error("out of paper") }, x: () =>',
+  )
+  await Bun.write(
+    join(here, "my.ts"),
+    `import { defineComponent } from "hookline"\nexport const a = ${failing}`,
+  )
+  await Bun.write(join(here, "pipelines.conf"), pipeline("Failing", "[connection:log]\ndirectory = data"))
+  for (const command of ["check", "run"]) {
+    const { status, stderr } = await hookline([command, "--components", "my.ts"], { cwd: here })
+    expect([status, stderr]).toEqual([
+      70,
+      expect.stringContaining("component Failing of pipeline hooks could not be created: out of paper"),
+    ])
+  }
+})

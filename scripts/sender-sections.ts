@@ -1,8 +1,10 @@
+import { PUBLISHED_LISTS } from "../src/senders/published-lists.ts"
+import { describeDelivery, type SenderFacts } from "../src/verify/presets/delivery-facts.ts"
 import { eventHeaders, EVENT_PARTS, isSigned, placesOf } from "../src/verify/presets/event-locations.ts"
 import type { Preset } from "../src/verify/presets/preset.ts"
 import { PRESETS } from "../src/verify/presets/presets.ts"
 import { describeRequired, usualCoverage } from "../src/verify/presets/providers.ts"
-import { FACTS, inBytes, inTime, type SenderFacts } from "../src/verify/presets/sender-facts.ts"
+import { FACTS } from "../src/verify/presets/sender-facts.ts"
 import { toFamily } from "../src/verify/schemes/scheme-form.ts"
 
 /** A section for each preset: how to set it up there and here, what arrives, and what it does when nothing answers. */
@@ -17,7 +19,7 @@ function lines(name: string, preset: Preset): string[] {
     documented.filter((it) => it[key] !== undefined).map((it) => `${text(it)} ([source](${it.source}))`)
   const setup = said("setup", (it) => it.setup!)
   const down = documented.flatMap((it) => {
-    const texts = whenDown(it)
+    const texts = describeDelivery(it)
     return texts.length === 0 ? [] : [`${texts.join("; ")} ([source](${it.source}))`]
   })
   const missed = documented.flatMap((it) => {
@@ -35,8 +37,19 @@ function lines(name: string, preset: Preset): string[] {
       (it) =>
         `- **Kept in record headers**: what the Enricher replaces, ${it.replaced!.map((member) => `\`${member}\` as \`received-${member}\``).join(", ")}`,
     ),
-    ...said("addresses", (it) => `- **Addresses**: ${it.addresses}`),
+    ...addresses(
+      name,
+      said("addresses", (it) => it.addresses!),
+    ),
   ]
+}
+
+function addresses(name: string, published: readonly string[]): string[] {
+  const fetched = Object.hasOwn(PUBLISHED_LISTS, name)
+    ? [`[\`allow = provider:${name}\`](proxies.md#addresses-that-a-sender-publishes)`]
+    : []
+  const all = [...fetched, ...published]
+  return all.length === 0 ? [] : [`- **Addresses**: ${all.join("; ")}`]
 }
 
 const required = ({ scheme }: Preset): string =>
@@ -61,35 +74,6 @@ function arrives({ event = {}, body, scheme }: Preset): string {
     ...parts,
     ...(headers.length === 0 ? [] : [`headers of the event: ${headers.join(", ")}`]),
   ].join("; ")
-}
-
-function whenDown({
-  waitsMs,
-  repeatsForMs,
-  repeats,
-  repeatsOn,
-  largestBytes,
-  disables,
-  keepsId,
-  keepsOrder,
-  secretEach,
-}: SenderFacts): string[] {
-  const again =
-    repeatsForMs === 0
-      ? "does not send again by itself"
-      : repeatsForMs === undefined
-        ? repeats && `sends again ${repeats}`
-        : `sends again for ${inTime(repeatsForMs)}${repeats === undefined ? "" : `, ${repeats}`}`
-  return [
-    waitsMs !== undefined && `waits ${inTime(waitsMs)} for an answer`,
-    again !== undefined && again + (repeatsOn === undefined ? "" : `, on ${repeatsOn}`),
-    disables !== undefined && disables,
-    keepsId !== undefined &&
-      `a repeated delivery has ${keepsId ? "the id of the first" : "an id of its own"}`,
-    keepsOrder !== undefined && (keepsOrder ? "keeps the order" : "the order is not kept"),
-    largestBytes !== undefined && `sends up to ${inBytes(largestBytes)}`,
-    secretEach !== undefined && "each webhook has a secret of its own",
-  ].filter((it) => it !== false)
 }
 
 const whatWasMissed = ({ lists, resends }: SenderFacts): string[] => [

@@ -2,7 +2,7 @@ import type { Steps } from "../../clock/slices.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../../config/sections/delivery-timeout.ts"
 import { defaultInFlightBytes } from "../../http/admission/budget.ts"
 import { LISTINGS } from "../../reconcile/listings.ts"
-import { inBytes, inTime, type SenderFacts } from "../../verify/presets/sender-facts.ts"
+import { inBytes, inTime, type SenderFacts } from "../../verify/presets/delivery-facts.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 import { senderOf } from "./sender.ts"
@@ -86,12 +86,14 @@ function warnOfOutages(
   const how = repeats === undefined ? "" : ` (${repeats})`
   const again =
     repeatsForMs === undefined
-      ? "does not document what it sends again"
+      ? repeats === undefined
+        ? "does not document what it sends again"
+        : `sends again ${repeats}`
       : repeatsForMs === 0
         ? "does not send again after 503"
         : `sends again for ${inTime(repeatsForMs)}${how}`
   const gone = disables === undefined ? "" : `, and ${disables}`
-  const outage = repeatsForMs === undefined || repeatsForMs === 0 ? "an outage" : "a longer outage"
+  const outage = repeatsForMs || repeats !== undefined ? "a longer outage" : "an outage"
   const back = Object.hasOwn(LISTINGS, name) ? `, or add [reconcile:${name}]` : ""
   problems.warn(
     verifier.where("provider"),

@@ -1,5 +1,5 @@
 import type { Coverage } from "../schemes/family.ts"
-import type { SenderFacts } from "./sender-facts.ts"
+import type { SenderFacts } from "./delivery-facts.ts"
 import { WrongValue } from "../../config/options/option-types.ts"
 
 /**

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test"
 import { PRESETS } from "./presets.ts"
-import { FACTS, factsOf, inBytes, inTime } from "./sender-facts.ts"
+import { describeAfter, inBytes, inTime } from "./delivery-facts.ts"
+import { FACTS, factsOf } from "./sender-facts.ts"
 
 const sources = Object.entries(FACTS).flatMap(([name, rows]) =>
   rows.map((row) => [name, row.source] as const),
@@ -35,4 +36,32 @@ test("times and sizes are in the largest unit that is exact", () => {
     "3 days",
   ])
   expect([1_000_000, 262_144, 26_214_400].map(inBytes)).toEqual(["1 MB", "256 KiB", "25 MiB"])
+})
+
+test("the statuses that a sender repeats are written so that they can be told apart", () => {
+  for (const name of Object.keys(FACTS)) {
+    const { repeatsOn = "5xx" } = factsOf(name)
+    expect([name, repeatsOn.replace(/^all but /, "")]).toEqual([
+      name,
+      expect.stringMatching(/^\d(?:\d\d|xx)(?:(?:, \d(?:\d\d|xx))* and \d(?:\d\d|xx))?$/),
+    ])
+  }
+})
+
+test("what a sender does after a status follows from what it repeats", () => {
+  expect(describeAfter(401, { repeatsForMs: 0 })).toEqual(["does not send it again by itself"])
+  expect(describeAfter(401, { repeats: "up to 5 times", repeatsOn: "408, 429 and 5xx" })).toEqual([
+    "does not send it again: it does so on 408, 429 and 5xx only",
+  ])
+  expect(describeAfter(503, { repeats: "up to 5 times", repeatsOn: "408, 429 and 5xx" })).toEqual([
+    "sends again up to 5 times",
+  ])
+  expect(describeAfter(406, { repeatsForMs: 28_800_000, repeatsOn: "all but 406" })).toEqual([
+    "does not send it again",
+  ])
+  expect(
+    describeAfter(503, { repeatsForMs: 28_800_000, repeatsOn: "all but 406", disables: "ends it" }),
+  ).toEqual(["sends again for 8 h", "ends it"])
+  expect(describeAfter(503, { repeatsOn: "5xx" })).toEqual(["sends it again"])
+  expect(describeAfter(503, { waitsMs: 3000 })).toEqual([])
 })

@@ -1,44 +1,9 @@
-/** What a sender's documentation says of its deliveries. What is absent is not documented, or could not be confirmed. */
-export interface SenderFacts {
-  /** How long it waits for an answer, in milliseconds. */
-  readonly waitsMs?: number
-  /** When it makes the last attempt, in milliseconds after the first; 0: it never sends again by itself. */
-  readonly repeatsForMs?: number
-  /** The attempts in a few words: `3 times: at once, after 1 and 5 min`. */
-  readonly repeats?: string
-  /** The failures that it repeats, where these are not all: `429 and 5xx`. */
-  readonly repeatsOn?: string
-  /** The largest body that it sends, in bytes. */
-  readonly largestBytes?: number
-  /** What it does to an endpoint that fails, continuing its name: `deletes the subscription after 8 failures in a row`. */
-  readonly disables?: string
-  /** Whether a repeated delivery has the id of the first. */
-  readonly keepsId?: boolean
-  readonly keepsOrder?: boolean
-  /** Whether each webhook has a secret of its own that the sender chooses, so that one endpoint may need several. */
-  readonly secretEach?: true
-  /** Members of its events that the Enricher replaces: their values are kept in record headers. */
-  readonly replaced?: readonly ("received_at" | "source")[]
-  /** Where it publishes the addresses that it sends from. */
-  readonly addresses?: string
-  /** The request that lists its deliveries or events, and how long they are kept. */
-  readonly lists?: string
-  /** The request, or the place, by which it sends a delivery again. */
-  readonly resends?: string
-  /** Where an endpoint is set up there, and what is pasted from where. */
-  readonly setup?: string
-}
+import { DAYS, HOURS, MEBIBYTES, MINUTES, SECONDS, type SenderFacts } from "./delivery-facts.ts"
 
 /** Facts of one page of documentation. */
 interface Documented extends SenderFacts {
   readonly source: string
 }
-
-const SECONDS = 1000
-const MINUTES = 60 * SECONDS
-const HOURS = 60 * MINUTES
-const DAYS = 24 * HOURS
-const MEBIBYTES = 1024 * 1024
 
 const GITLAB: readonly Documented[] = [
   {
@@ -46,25 +11,120 @@ const GITLAB: readonly Documented[] = [
     disables:
       "disables a webhook after 4 failures in a row: of 5xx for 1 min to 24 h, of 4xx until it is enabled again",
   },
-  { source: "https://gitlab.com/gitlab-org/gitlab/-/merge_requests/38687", largestBytes: 25 * MEBIBYTES },
+  {
+    source:
+      "https://github.com/hookdeck/webhook-skills/blob/main/skills/gitlab-webhooks/references/overview.md",
+    waitsMs: 10 * SECONDS,
+  },
+  { source: "https://docs.gitlab.com/administration/instance_limits/", largestBytes: 25 * MEBIBYTES },
   {
     source: "https://docs.gitlab.com/api/project_webhooks/",
     lists: "`GET /projects/:id/hooks/:hook_id/events`, kept for 7 days",
     resends: "`POST /projects/:id/hooks/:hook_id/events/:hook_event_id/resend`",
   },
+  {
+    source: "https://docs.gitlab.com/user/gitlab_com/#ip-range",
+    addresses: "of GitLab.com `34.74.90.64/28` and `34.74.226.0/24`",
+  },
+  {
+    source: "https://ngrok.com/docs/integrations/webhooks/gitlab-webhooks",
+    setup: "the project's Settings, Webhooks: the URL, the secret token and the events",
+  },
 ]
 
-/** By preset. A fact is only here if its page was read. */
+/** Of senders that deliver by Svix. */
+const BY_SVIX: Documented = {
+  source: "https://docs.svix.com/retries",
+  waitsMs: 15 * SECONDS,
+  repeatsForMs: 27 * HOURS,
+  repeats: "after 5 s, 5 and 30 min, 2, 5, 10 and 10 h",
+  disables: "disables the endpoint after 5 days of failures",
+}
+const SVIX_ADDRESSES: Documented = {
+  source: "https://docs.svix.com/receiving/source-ips",
+  addresses: "https://docs.svix.com/webhook-ips.json",
+}
+
+/** By preset. A fact is only here if its page, or a word for word copy of it, was read. */
 export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
+  "standard-webhooks": [
+    {
+      source:
+        "https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md#operational-considerations",
+      keepsId: true,
+    },
+  ],
+  svix: [
+    BY_SVIX,
+    SVIX_ADDRESSES,
+    {
+      source: "https://docs.svix.com/receiving/using-app-portal/replaying-messages",
+      resends: "the sender's portal: the endpoint, Options, Recover Failed Messages",
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/svix-webhooks",
+      setup: "the sender's portal, Add Endpoint: the URL and the events; the endpoint has its signing secret",
+    },
+  ],
+  openai: [
+    {
+      source:
+        "https://github.com/hookdeck/webhook-skills/blob/main/skills/openai-webhooks/references/setup.md",
+      waitsMs: 20 * SECONDS,
+      repeats: "at growing intervals",
+      setup: "Settings, Webhooks, Add endpoint: the URL and the events; the signing secret is shown once",
+    },
+  ],
+  clerk: [
+    BY_SVIX,
+    SVIX_ADDRESSES,
+    {
+      source: "https://clerk.com/docs/guides/development/webhooks/overview",
+      resends: "the dashboard: Webhooks, the endpoint, Message Attempts, Replay",
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/clerk-webhooks",
+      setup:
+        "the application's Webhooks, Add Endpoint: the URL and the events; the endpoint has its signing secret",
+    },
+  ],
   resend: [
     {
-      source: "https://resend.com/docs/webhooks/introduction",
+      source: "https://resend.com/docs/webhooks/retries-and-replays",
       repeatsForMs: 27 * HOURS,
       repeats: "after 5 s, 5 and 30 min, 2, 5, 10 and 10 h",
-      resends: "the dashboard: Webhooks, the event, Replay",
+      resends: "the dashboard: Webhooks, the endpoint, the message, Replay",
+    },
+    {
+      source:
+        "https://github.com/hookdeck/webhook-skills/blob/main/skills/resend-webhooks/references/setup.md",
+      setup: "Webhooks, Add webhook: the URL and the events; the webhook has its signing secret",
     },
   ],
   "gitlab-signing-token": GITLAB,
+  polar: [
+    {
+      source: "https://polar.sh/docs/integrate/webhooks/delivery",
+      waitsMs: 10 * SECONDS,
+      repeats: "up to 10 times, at growing intervals",
+      disables: "disables the endpoint after 10 failures in a row",
+      resends: "the overview of an endpoint's deliveries",
+    },
+    {
+      source: "https://polar.sh/docs/integrate/webhooks/endpoints",
+      setup: "the organization's settings, Add Endpoint: the URL, the format Raw, a secret and the events",
+    },
+  ],
+  "dodo-payments": [
+    {
+      source: "https://docs.dodopayments.com/developer-resources/webhooks",
+      waitsMs: 15 * SECONDS,
+      repeatsForMs: 27 * HOURS,
+      repeats: "up to 8 times, after 5 s to 10 h",
+      keepsOrder: false,
+      resends: "the dashboard: a message, or Recover for all that failed",
+    },
+  ],
   stripe: [
     {
       source: "https://docs.stripe.com/webhooks/process-undelivered-events",
@@ -80,6 +140,24 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       source: "https://stripe.com/docs/workbench/webhooks",
       setup:
         "Workbench, Webhooks, Register a new webhook endpoint: the URL and the event types; the secret is the endpoint's signing secret",
+    },
+  ],
+  mux: [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/mux-webhooks",
+      setup: "Settings, Webhooks, Create new webhook: the environment and the URL",
+    },
+  ],
+  calendly: [
+    {
+      source: "https://developer.calendly.com/api-docs/overview/webhooks/webhook-errors",
+      repeatsForMs: DAYS,
+      repeats: "at growing intervals",
+      disables: "disables the webhook after 24 h of failures, and it has to be created anew",
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/calendly-webhooks",
+      setup: "its API, with a personal access token: the URL, the events and a signing key",
     },
   ],
   workos: [
@@ -102,6 +180,12 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       lists: "`GET /notifications?status=failed`",
       resends: "`POST /notifications/{id}/replay`",
     },
+    {
+      source:
+        "https://github.com/hookdeck/webhook-skills/blob/main/skills/paddle-webhooks/references/setup.md",
+      setup:
+        "Developer tools, Notifications, New destination: the URL and the events; the destination has its secret key",
+    },
   ],
   slack: [
     {
@@ -114,6 +198,10 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       source: "https://api.slack.com/events/app_rate_limited",
       disables: "may turn event subscriptions off when under 5 % of an hour's deliveries succeeded",
     },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/slack-webhooks",
+      setup: "the app's Event Subscriptions, Enable Events: the request URL and the events",
+    },
   ],
   zoom: [
     {
@@ -121,6 +209,11 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       waitsMs: 3 * SECONDS,
       repeatsForMs: 85 * MINUTES,
       repeats: "3 times: after 5, 20 and 60 min",
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/zoom-webhooks",
+      setup:
+        "the app's Feature, Event subscriptions: the notification endpoint URL and the events; the app has the secret token",
     },
   ],
   webflow: [
@@ -130,6 +223,71 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       waitsMs: 30 * SECONDS,
       repeatsForMs: 30 * MINUTES,
       repeats: "3 times, at intervals of 10 min",
+      largestBytes: 256 * 1024,
+    },
+  ],
+  zendesk: [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/zendesk-webhooks",
+      setup:
+        "Admin Center, Apps and integrations, Webhooks: the URL, the method POST and the format JSON, then a trigger or automation that notifies it",
+    },
+  ],
+  box: [
+    {
+      source: "https://developer.box.com/guides/webhooks/v2/",
+      waitsMs: 30 * SECONDS,
+      repeatsForMs: 2 * HOURS,
+      repeats: "up to 12 times",
+      keepsId: true,
+    },
+    {
+      source: "https://developer.box.com/guides/webhooks/v2/limitations-v2/",
+      disables: "deletes a webhook whose last success was 30 days ago",
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/box-webhooks",
+      setup:
+        "the app in the developer console, Webhooks, Create Webhook, V2: the URL, the folder and the triggers",
+    },
+  ],
+  elevenlabs: [
+    {
+      source: "https://elevenlabs.io/docs/product-guides/administration/webhooks",
+      repeatsForMs: 0,
+      disables: "disables the webhook after 10 failures in a row, if none succeeded for 7 days",
+      setup: "the general settings, Webhooks: the URL; the product's settings select it",
+    },
+  ],
+  revenuecat: [
+    {
+      source: "https://www.revenuecat.com/docs/integrations/webhooks",
+      waitsMs: MINUTES,
+      repeatsForMs: 155 * MINUTES,
+      repeats: "5 times, after 5, 10, 20, 40 and 80 min",
+      keepsId: true,
+      resends: "the webhook's page: the event, Retry",
+      setup: "the project's Integrations, Webhooks, Add new configuration: the URL and the events",
+    },
+  ],
+  recurly: [
+    {
+      source: "https://docs.recurly.com/recurly-subscriptions/docs/automatic-retries",
+      repeatsForMs: 3 * DAYS,
+      repeats: "10 times, at growing intervals",
+    },
+  ],
+  buildkite: [
+    {
+      source: "https://buildkite.com/docs/apis/webhooks/pipelines",
+      setup:
+        "Settings, Notification Services, Webhook: the URL, the token as a signature, the events and pipelines",
+    },
+  ],
+  tiktok: [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/tiktok-webhooks",
+      setup: "the app, Add products, Webhooks: the callback URL",
     },
   ],
   github: [
@@ -149,8 +307,19 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       keepsId: true,
     },
     { source: "https://docs.github.com/en/rest/meta/meta", addresses: "https://api.github.com/meta" },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/github-webhooks",
+      setup:
+        "the repository's or organization's Settings, Webhooks, Add webhook: the payload URL, the content type `application/json`, the secret and the events",
+    },
   ],
-  bitbucket: [{ source: "https://jira.atlassian.com/browse/BCLOUD-22312", largestBytes: 256 * 1024 }],
+  bitbucket: [
+    { source: "https://jira.atlassian.com/browse/BCLOUD-22312", largestBytes: 256 * 1024 },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/bitbucket-webhooks",
+      setup: "the repository's settings, Webhooks, Add webhook: the URL, the secret and the triggers",
+    },
+  ],
   jira: [
     {
       source: "https://developer.atlassian.com/cloud/jira/platform/webhooks/",
@@ -158,11 +327,25 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       repeats: "up to 5 times",
       repeatsOn: "408, 409, 425, 429 and 5xx",
     },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/jira-webhooks",
+      setup: "Settings, System, WebHooks, Create a WebHook: the URL, the secret and the events",
+    },
   ],
   meta: [
     {
-      source: "https://docs.360dialog.com/partner/messaging-and-calling/webhooks",
+      source: "https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/overview",
+      largestBytes: 3_000_000,
+    },
+    {
+      source: "https://docs.360dialog.com/partner/messaging/receiving-messages-via-webhook",
       repeatsForMs: 7 * DAYS,
+      repeats: "at growing intervals",
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/facebook-webhooks",
+      setup:
+        "the app, Webhooks, Subscribe to this object: the callback URL and the verify token, then the fields",
     },
   ],
   "x-twitter": [
@@ -183,6 +366,22 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       waitsMs: 5 * SECONDS,
       disables: "deletes a subscription that was made by the Admin API after 8 failures in a row",
     },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/shopify-webhooks",
+      setup: "Settings, Notifications, Webhooks, Create webhook: the event, the format JSON and the URL",
+    },
+  ],
+  xero: [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/xero-webhooks",
+      setup: "the app, Webhooks: the events and the delivery URL, then Send 'Intent to Receive'",
+    },
+  ],
+  typeform: [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/typeform-webhooks",
+      setup: "the form's Connect, Webhooks, Add a webhook: the URL; then Edit, the secret",
+    },
   ],
   woocommerce: [
     {
@@ -192,9 +391,71 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       repeatsForMs: 0,
       disables: "disables the webhook after more than 5 failures in a row",
     },
+    {
+      source:
+        "https://github.com/hookdeck/webhook-skills/blob/main/skills/woocommerce-webhooks/references/setup.md",
+      setup:
+        "WooCommerce, Settings, Advanced, Webhooks, Add webhook: the topic, the delivery URL and the secret",
+    },
+  ],
+  docusign: [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/docusign-webhooks",
+      setup: "Settings, Connect, Add Configuration, Custom: the URL to publish and the trigger events",
+    },
   ],
   "coinbase-commerce": [
     { source: "https://github.com/coinbase/coinbase-commerce-node#readme", repeatsForMs: 3 * DAYS },
+  ],
+  razorpay: [
+    {
+      source: "https://github.com/razorpay/markdown-docs/blob/master/webhooks/best-practices.md",
+      waitsMs: 5 * SECONDS,
+      repeatsForMs: DAYS,
+      repeats: "at growing intervals",
+      disables: "disables the webhook after 24 h of failures",
+      keepsOrder: false,
+    },
+    {
+      source: "https://github.com/razorpay/markdown-docs/blob/master/webhooks/faqs.md",
+      resends: "its support, of an event of the last 15 days",
+    },
+    {
+      source: "https://github.com/razorpay/markdown-docs/blob/master/webhooks/setup-edit-payments.md",
+      setup:
+        "Accounts & Settings, Webhooks, Add New Webhook: the URL, a secret, the alert email and the events",
+    },
+    {
+      source: "https://github.com/razorpay/markdown-docs/blob/master/webhooks.md",
+      addresses: "https://github.com/razorpay/markdown-docs/blob/master/security/whitelists.md#webhook-ips",
+    },
+  ],
+  onfido: [
+    {
+      source: "https://github.com/onfido/onfido-openapi-spec/blob/master/paths/webhooks.yaml",
+      waitsMs: 10 * SECONDS,
+      resends: "`POST /webhooks/resend`",
+      setup: "its API: `POST /webhooks`, with the URL",
+    },
+  ],
+  dropbox: [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/dropbox-webhooks",
+      setup: "the app's page, Webhooks: the webhook URI",
+    },
+  ],
+  asana: [
+    {
+      source:
+        "https://github.com/Asana/developer-docs/blob/master/source/includes/markdown/_webhooks.html.md",
+      waitsMs: 10 * SECONDS,
+      repeatsForMs: DAYS,
+      repeats: "at growing intervals",
+      disables:
+        "deletes the webhook after 24 h without success, the heartbeats that it sends every 8 h included",
+      secretEach: true,
+      setup: "its API: `POST /webhooks`, with the resource and the URL; the secret is in its first request",
+    },
   ],
   gocardless: [
     {
@@ -208,12 +469,57 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       source: "https://github.com/linear/linear/blob/master/packages/sdk/src/webhooks/client.ts",
       largestBytes: 5 * MEBIBYTES,
     },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/linear-webhooks",
+      setup: "Settings, API, Create Webhook: the URL and the events; the webhook has its signing secret",
+    },
   ],
   sentry: [
     {
       source: "https://sentry.io/changelog/2023-10-3-change-to-integration-platform-webhook-handling",
       waitsMs: SECONDS,
       disables: "ends the subscription after 1000 timeouts in 24 h",
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/sentry-webhooks",
+      setup:
+        "Settings, Developer Settings, Create new integration: the webhook URL, the permissions and the webhooks; the integration has the client secret",
+    },
+  ],
+  pagerduty: [
+    {
+      source: "https://github.com/PagerDuty/developer-docs/blob/main/docs/webhooks/02-Behavior.md",
+      waitsMs: 5 * SECONDS,
+      repeatsForMs: 2 * DAYS,
+      repeatsOn: "429 and 5xx",
+      disables: "disables the subscription for 24 h after 3 lost events in a row",
+      keepsId: true,
+      keepsOrder: true,
+      largestBytes: 256 * 1024,
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/pagerduty-webhooks",
+      setup:
+        "Integrations, Generic Webhooks, New Webhook: the URL, the scope and the events; the secret is shown once",
+    },
+  ],
+  circleci: [
+    {
+      source: "https://circleci.com/docs/guides/integration/outbound-webhooks/",
+      waitsMs: 10 * SECONDS,
+      repeats: "at a later time",
+      keepsId: true,
+      setup: "Project Settings, Webhooks, Add Webhook: the URL, a secret token and the events",
+    },
+  ],
+  intercom: [
+    {
+      source: "https://developers.intercom.com/docs/webhooks/webhook-notifications",
+      disables: "suspends a private app's subscription after 7 days of errors",
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/intercom-webhooks",
+      setup: "the Developer Hub, the app, Webhooks: the endpoint URL and the topics",
     },
   ],
   vercel: [
@@ -224,11 +530,95 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       repeatsForMs: DAYS,
       repeats: "at growing intervals",
     },
+    {
+      source:
+        "https://github.com/hookdeck/webhook-skills/blob/main/skills/vercel-webhooks/references/setup.md",
+      setup:
+        "the team's settings, Webhooks, Create Webhook: the URL, the events and the projects; the secret is shown once",
+    },
+  ],
+  heroku: [
+    {
+      source: "https://devcenter.heroku.com/changelog-items/1966",
+      repeatsForMs: 3 * DAYS,
+      lists: "the API's `webhook-deliveries`, the last 300 of 7 days",
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/heroku-webhooks",
+      setup: "the app, More, View Webhooks, Create Webhook: the payload URL, the secret and the event types",
+    },
+  ],
+  "terraform-cloud": [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/terraform-webhooks",
+      setup:
+        "the workspace's Settings, Notifications, Create Notification, Webhook: the URL, a token and the triggers",
+    },
+  ],
+  "ms-teams": [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/teams-webhooks",
+      setup:
+        "the team's Manage apps, Create an outgoing webhook: the name and the callback URL; the security token is shown once",
+    },
   ],
   square: [
     {
       source: "https://github.com/square/square-nodejs-sdk",
       lists: "`POST /v2/events`, kept for 28 days",
+    },
+    {
+      source: "https://developer.squareup.com/docs/webhooks/troubleshooting",
+      repeatsForMs: DAYS,
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/square-webhooks",
+      setup:
+        "the application's Webhooks, Subscriptions, Add subscription: the URL and the events; the subscription has its signature key",
+    },
+  ],
+  trello: [
+    {
+      source: "https://developer.atlassian.com/cloud/trello/guides/rest-api/webhooks",
+      setup: "its API, with a token: the model and the callback URL, which is asked by HEAD",
+    },
+  ],
+  twilio: [
+    {
+      source: "https://www.twilio.com/docs/api/errors/11205",
+      waitsMs: 15 * SECONDS,
+      repeatsForMs: 0,
+      resends: "Twilio itself, to the fallback URL, where there is one",
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/twilio-webhooks",
+      setup: "Phone Numbers, Manage, Active Numbers, the number: under Messaging the URL and HTTP POST",
+    },
+  ],
+  hubspot: [
+    {
+      source: "https://developers.hubspot.com/docs/api-reference/latest/error-handling",
+      waitsMs: 5 * SECONDS,
+      repeatsForMs: DAYS,
+      repeats: "up to 10 times",
+    },
+  ],
+  contentful: [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/contentful-webhooks",
+      setup: "Settings, Webhooks, Add Webhook: the URL, the triggers and the content type `application/json`",
+    },
+  ],
+  mailgun: [
+    {
+      source: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries",
+      repeatsForMs: 8 * HOURS,
+      repeats: "after 5, 10 and 15 min, 1, 2 and 4 h, but not that a message was delivered",
+      repeatsOn: "all but 406",
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/mailgun-webhooks",
+      setup: "Sending, Webhooks, Add webhook: the event type and the URL",
     },
   ],
   "ms-graph": [
@@ -245,6 +635,24 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       waitsMs: 3 * SECONDS,
       repeatsForMs: 10 * MINUTES,
       repeats: "at growing intervals",
+      keepsOrder: false,
+    },
+  ],
+  sendgrid: [
+    {
+      source:
+        "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook",
+      repeatsForMs: DAYS,
+      repeats: "at growing intervals",
+      largestBytes: 768 * 1024,
+      setup:
+        "Settings, Mail Settings, Event Webhook: the POST URL and the events; its security features have the key",
+    },
+  ],
+  "aws-sns": [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/amazon-sns-webhooks",
+      setup: "SNS, Subscriptions, Create subscription: the topic, the protocol HTTPS and the endpoint",
     },
   ],
   paypal: [
@@ -254,11 +662,22 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       lists: "`GET /v1/notifications/webhooks-events?start_time=&end_time=`",
       resends: "`POST /v1/notifications/webhooks-events/{event_id}/resend`",
     },
+    {
+      source: "https://developer.paypal.com/api/rest/webhooks/",
+      repeatsForMs: 3 * DAYS,
+      repeats: "up to 25 times",
+    },
   ],
   fusionauth: [
     {
       source: "https://fusionauth.io/docs/apis/webhook-event-logs",
       lists: "`POST /api/system/webhook-event-log/search`",
+    },
+    {
+      source:
+        "https://github.com/hookdeck/webhook-skills/blob/main/skills/fusionauth-webhooks/references/setup.md",
+      setup:
+        "Settings, Key Master: an HMAC key; then Tenants, the tenant, Webhooks: the URL, the events and the key",
     },
   ],
   "azure-eventgrid": [
@@ -274,6 +693,39 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
     {
       source: "https://developer.okta.com/docs/concepts/event-hooks/",
       waitsMs: 3 * SECONDS,
+      repeats: "at most once",
+      repeatsOn: "5xx",
+      keepsId: true,
+      keepsOrder: false,
+    },
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/okta-webhooks",
+      setup: "Workflow, Event Hooks, Create Event Hook: the URL, the secret and the events, then Verify",
+    },
+  ],
+  opsgenie: [{ source: "https://docs.opsgenie.com/docs/marid-alert-action-data", replaced: ["source"] }],
+  alertmanager: [
+    {
+      source: "https://github.com/prometheus/alertmanager/blob/main/notify/util.go",
+      repeatsOn: "5xx",
+    },
+    {
+      source: "https://prometheus.io/docs/alerting/latest/configuration/#webhook_config",
+      setup: "a receiver with `webhook_configs`: the `url`, and in `http_config` the authorization",
+    },
+  ],
+  postmark: [
+    {
+      source: "https://postmarkapp.com/support/article/understanding-inbound-webhook-retries-in-postmark",
+      repeatsForMs: 10 * HOURS,
+      repeats: "10 times, of inbound messages",
+      repeatsOn: "all but 403",
+      resends: "the server's page of inbound messages",
+    },
+    {
+      source:
+        "https://github.com/hookdeck/webhook-skills/blob/main/skills/postmark-webhooks/references/setup.md",
+      setup: "the server's Webhooks, Add webhook: the URL, with user name and password, and the events",
     },
   ],
   chargebee: [
@@ -288,15 +740,33 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       lists: "`GET /api/v2/events?webhook_status[is]=failed`",
       replaced: ["source"],
     },
-  ],
-  opsgenie: [{ source: "https://docs.opsgenie.com/docs/marid-alert-action-data", replaced: ["source"] }],
-  elevenlabs: [
     {
       source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/elevenlabs-webhooks/references/overview.md",
-      waitsMs: 10 * SECONDS,
-      repeats: "at growing intervals",
-      disables: "disables the endpoint after 10 failures in a row",
+        "https://github.com/hookdeck/webhook-skills/blob/main/skills/chargebee-webhooks/references/setup.md",
+      setup: "Settings, Webhooks, Add Webhook: the URL, and basic authentication with user name and password",
+    },
+  ],
+  monday: [
+    {
+      source:
+        "https://developer.monday.com/apps/changelog/clarification-on-retry-policies-for-webhooks-and-custom-actions",
+      repeatsForMs: 30 * MINUTES,
+      repeats: "every minute",
+    },
+  ],
+  mailchimp: [
+    {
+      source: "https://ngrok.com/docs/integrations/webhooks/mailchimp-webhooks",
+      setup:
+        "the audience's Settings, Webhooks, Create New Webhook: the callback URL with the secret in its query",
+    },
+  ],
+  figma: [
+    {
+      source: "https://github.com/figma/rest-api-spec/blob/main/openapi/openapi.yaml",
+      repeats: "3 times, at growing intervals",
+      lists: "`GET /v2/webhooks/{webhook_id}/requests`, of the last 7 days",
+      setup: "its API: `POST /v2/webhooks`, with the event type, the endpoint and a passcode",
     },
   ],
 }
@@ -306,27 +776,4 @@ export function factsOf(name: string): SenderFacts {
   const rows = Object.hasOwn(FACTS, name) ? FACTS[name]! : []
   const { source: _, ...facts } = Object.assign({ source: "" }, ...rows) as Documented
   return facts
-}
-
-/** `800 ms`, `5 s`, `10 min`, `4 h`, `3 days` */
-export function inTime(ms: number): string {
-  const [unit, name] = UNITS.find(([length, , least = length]) => ms >= least && ms % length === 0) ?? [
-    1,
-    "ms",
-  ]
-  return `${ms / unit} ${name}`
-}
-
-const UNITS: readonly (readonly [lengthMs: number, name: string, leastMs?: number])[] = [
-  [DAYS, "days", 2 * DAYS],
-  [HOURS, "h"],
-  [MINUTES, "min"],
-  [SECONDS, "s"],
-]
-
-/** `1 MB`, `256 KiB`, `13.4 MiB` */
-export function inBytes(bytes: number): string {
-  if (bytes % 1_000_000 === 0) return `${bytes / 1_000_000} MB`
-  const isSmall = bytes < MEBIBYTES
-  return `${Math.round((bytes / (isSmall ? 1024 : MEBIBYTES)) * 10) / 10} ${isSmall ? "KiB" : "MiB"}`
 }

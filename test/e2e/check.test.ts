@@ -73,6 +73,7 @@ test("warns of what signatures leave open and of secrets that look wrong, at the
     "warning: warnings.conf:71: [pipeline:p9:WebHookSource] max_body_bytes: gitlab sends up to 25 MiB; this pipeline takes 1 MB, by the connection's max_request_bytes: larger events get 413",
     "p9 provider: gitlab signs no body: a captured request can be sent with any body, at any time",
     "p9 secret: looks like an access token of GitLab; the secret token is the webhook's own",
+    "warning: warnings.conf:78: [pipeline:p10:WebHookSource] max_body_bytes: meta sends up to 3 MB; this pipeline takes 1 MB, by the connection's max_request_bytes: larger events get 413",
     "p10 verify_token: is not set: Meta's handshake, which confirms the endpoint, is refused",
     "p10 provider: meta signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
     "p11 provider: hubspot signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
@@ -89,6 +90,7 @@ test("a Deduplicator that distinguishes signed events, and keeps signed ids, lea
     join(folder.path, "less.conf"),
     `[connection:kafka]
 bootstrap_servers = localhost:9092
+spool = less.sqlite
 [pipeline:a:WebHookSource]
 path = /a
 [pipeline:a:Verifier]

@@ -82,7 +82,7 @@ function warnOfOutages(
   const verifier = processors.findLast((it) => typeof it !== "function" && it.component.sender !== undefined)
   if (kind?.spool === undefined || isSound?.() !== true || typeof verifier !== "object") return
   if (kind.spool(values as Parameters<typeof kind.spool>[0]) !== undefined) return
-  if (disables === undefined && (repeatsForMs === undefined || repeatsForMs >= DAY_MS)) return
+  if (repeatsForMs === undefined ? disables === undefined : repeatsForMs >= DAY_MS) return
   const how = repeats === undefined ? "" : ` (${repeats})`
   const again =
     repeatsForMs === undefined

@@ -40,17 +40,18 @@ export function headingOf(provider: ProviderRef): readonly string[] {
 }
 
 function resultLines(
-  { is_verified, result, mistakes, configuration, note }: CaptureExplanation,
+  { is_verified, result, sender, mistakes, configuration, note }: CaptureExplanation,
   hints: readonly string[],
 ): readonly string[] {
-  if (is_verified) return [result]
+  const answered = [result, ...(sender === null ? [] : [sender])]
+  if (is_verified) return answered
   const described = (isCertain: boolean): string[] =>
     mistakes
       .filter(({ is_certain }) => is_certain === isCertain)
       .flatMap(({ problem, remedy }) => [`- ${problem}`, `  ${remedy}`])
   const [found, possible] = [described(true), described(false)]
   return [
-    result,
+    ...answered,
     ...(found.length > 0 ? ["", "Likely mistake:", ...found] : []),
     ...hints,
     ...(configuration === null ? [] : ["", "In the configuration file:", "", ...configuration.split("\n")]),
@@ -67,7 +68,8 @@ export const timeHints = ({ mistakes }: Report): readonly string[] =>
 
 /** The members that the JSON objects of `hookline verify` have in common. */
 export function verdictOf(explained: CaptureExplanation): object {
-  const { provider, is_verified, reason, detail, result, mistakes, configuration, warnings } = explained
+  const { provider, is_verified, reason, detail, result, sender, mistakes, configuration, warnings } =
+    explained
   const of = (isCertain: boolean): object[] =>
     mistakes.flatMap(({ is_certain, ...it }) => (is_certain === isCertain ? [it] : []))
   return {
@@ -75,6 +77,7 @@ export function verdictOf(explained: CaptureExplanation): object {
     verified: is_verified,
     ...(reason !== null && { reason, detail }),
     result,
+    ...(sender !== null && { sender }),
     mistakes: of(true),
     possible_mistakes: of(false),
     ...(configuration !== null && { configuration }),

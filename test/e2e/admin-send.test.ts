@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import type {
   CaptureDetail,
+  PipelineDetail,
   ProviderSetup,
   RecordDetail,
   SampleRequest,
@@ -158,6 +159,13 @@ test("a captured request whose signed URL was taken to be another is published o
   )
   expect(await reload(it.running, it.folder, mended)).toBe("reloaded")
   expect((await resend()).status).toBe(200)
+})
+
+test("a pipeline says what is known of its sender, and nothing of one that it does not know", async () => {
+  expect((await it.get<PipelineDetail>("pipelines/github")).sender).toBe(
+    "waits 10 s for an answer; does not send again by itself; a repeated delivery has the id of the first; sends up to 25 MiB",
+  )
+  expect((await it.get<PipelineDetail>("pipelines/open")).sender).toBeNull()
 })
 
 test("the configuration given for each provider loads", async () => {

@@ -80,6 +80,7 @@ https://docs.stripe.com/webhooks/signature
 
 5. Result
    The request is verified.
+   After 503, as when the broker is unavailable, Stripe sends again for 3 days, at growing intervals.
 `)
 })
 
@@ -124,6 +125,7 @@ describe("the likely mistake of a refused request is named, with 1", () => {
     expect(stdout).toContain(`refused (${reason})`)
     expect(stdout).toContain(mistake)
     expect(stdout).not.toContain(SECRET)
+    expect(stdout).toMatch(/ {3}After 401 (?:Stripe sends again for 3 days|GitHub does not send it again)/)
   })
 
   test("an old request can be checked at its own time, as it says", async () => {

@@ -30,6 +30,11 @@ export function PipelineDetail({ id, close }: { id: string; close: () => void })
           </button>
         </div>
         {value !== undefined && <Facts {...value.pipeline} />}
+        {typeof value?.sender === "string" && (
+          <p class="muted">
+            {value.pipeline.provider} {value.sender}
+          </p>
+        )}
       </header>
       {error !== undefined && <ErrorNote error={error} retry={reload} />}
       {value === undefined ? error === undefined && <Skeleton rows={9} /> : <Curves detail={value} />}

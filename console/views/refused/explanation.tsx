@@ -38,7 +38,8 @@ function ToDo({ capture }: { capture: CaptureDetail }) {
 type Step = CaptureExplanation["steps"][number]
 
 function Report({ explanation }: { explanation: CaptureExplanation }) {
-  const { is_verified, result, mistakes, configuration, note, warnings, steps, provider } = explanation
+  const { is_verified, result, sender, mistakes, configuration, note, warnings, steps, provider } =
+    explanation
   const certain = mistakes.filter((it) => it.is_certain)
   const possible = mistakes.filter((it) => !it.is_certain)
   const failed = steps.filter(({ state }) => state === "failed")
@@ -51,6 +52,7 @@ function Report({ explanation }: { explanation: CaptureExplanation }) {
         </p>
       )}
       <Steps title="What failed" steps={failed} />
+      {sender !== null && <p class="muted">{sender}</p>}
       {certain.map(({ problem, remedy }) => (
         <div key={problem} class="mistake">
           <h3>The mistake</h3>

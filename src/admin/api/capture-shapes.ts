@@ -66,6 +66,7 @@ export const CaptureExplanation = Type.Object({
       is_certain: Type.Boolean({ description: "Found by trial; else a possible cause." }),
     }),
   ),
+  sender: nullable(Type.String({ description: "What the sender does after the answer; null: not known." })),
   configuration: nullable(Type.String({ description: "Lines of pipelines.conf that would mend it." })),
   note: nullable(Type.String()),
   warnings: Type.Array(Type.String(), { description: "Doubts about the secrets." }),

@@ -5,6 +5,8 @@ import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
 import type { Sampler } from "../sampler.ts"
 import { toRecord } from "../../reconcile/certificate.ts"
 import type { PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
+import { describeDelivery } from "../../verify/presets/delivery-facts.ts"
+import { factsOf } from "../../verify/presets/sender-facts.ts"
 import { wordsOf } from "./reason-words.ts"
 import { ApiError, route, type ApiRoute } from "./route.ts"
 import {
@@ -48,6 +50,7 @@ export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
         const { accepted, refused, p50, p99 } = history.of(id)?.series() ?? NOTHING
         return {
           pipeline: pipelineOverview(pipeline, history.of(id)),
+          sender: describeDelivery(factsOf(pipeline.provider ?? "")).join("; ") || null,
           step_ms: STEP_MS,
           times: Array.from({ length: STEPS }, (_, at) => Math.round(end - (STEPS - 1 - at) * STEP_MS)),
           accepted,

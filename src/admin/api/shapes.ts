@@ -101,6 +101,11 @@ export const Overview = Type.Object({
 
 export const PipelineDetail = Type.Object({
   pipeline: PipelineOverview,
+  sender: nullable(
+    Type.String({
+      description: "What the provider is known to do with its deliveries; null: nothing is known.",
+    }),
+  ),
   step_ms: Type.Integer(),
   times: Type.Array(time, { description: "The ends of the steps of every series." }),
   accepted: Type.Array(Type.Number({ description: "A second." })),

@@ -1,5 +1,7 @@
+import { describeAfter } from "../presets/delivery-facts.ts"
 import { findFamily, makeVerifier, nameOf, presetOf } from "../presets/providers.ts"
 import { secretWarnings } from "../presets/secret-warnings.ts"
+import { factsOf } from "../presets/sender-facts.ts"
 import { REASON_WORDS, Verified, type Explanation } from "../verifier.ts"
 import { concealer, masker, type Conceal } from "./conceal.ts"
 import type { RequestDiagnosis } from "./diagnosis.ts"
@@ -22,6 +24,8 @@ export interface Report {
   result: string
   steps: Step[]
   mistakes: ReportedMistake[]
+  /** What the sender does after the answer that it gets; null: that is not known. */
+  sender: string | null
   /** Lines of the configuration file against the first mistake that has any. */
   configuration: string | null
   /** The provider's pitfalls. */
@@ -58,6 +62,7 @@ export const notJudged = (provider: string | null, result: string): Report => ({
   result,
   steps: [],
   mistakes: [],
+  sender: null,
   configuration: null,
   note: null,
   warnings: [],
@@ -88,6 +93,7 @@ export async function reportOf(
     ...resultOf(explanation, show),
     steps: await stepsOf(inquiry, diagnosis, { show, masksSignatures }),
     mistakes: [...described(found, true), ...described(possible, false)],
+    sender: afterAnswer(inquiry, explanation),
     configuration: suggested === undefined ? null : show(suggested),
     note: preset?.note ?? null,
     warnings: secretWarnings(provider, settings).map(({ key, text }) => `${key} ${text}`),
@@ -103,6 +109,16 @@ function resultOf(
   const detail = show(result.detail)
   const sentence = `The request is refused (${result.reason}): ${REASON_WORDS[result.reason]} (${detail}).`
   return { is_verified: false, reason: result.reason, detail, result: sentence }
+}
+
+function afterAnswer({ provider }: Inquiry, { result }: Explanation): string | null {
+  const isVerified = result instanceof Verified
+  const status = isVerified || result.reason === "keys_unavailable" ? 503 : 401
+  const clauses = describeAfter(status, factsOf(nameOf(provider)))
+  const answer = `${status}${isVerified ? ", as when the broker is unavailable," : ""}`
+  return clauses.length === 0
+    ? null
+    : `After ${answer} ${presetOf(provider)?.title ?? nameOf(provider)} ${clauses.join("; it ")}.`
 }
 
 interface Showing {

@@ -102,7 +102,7 @@ function SendSample({ pipeline, address }: { pipeline: PipelineOverview; address
   })
   return (
     <>
-      <p class="step-actions">
+      <p class="actions">
         <button
           type="button"
           class="primary"
@@ -140,7 +140,7 @@ function Configuration({ pipeline }: { pipeline: PipelineOverview }) {
   if (setup === undefined) return null
   return (
     <>
-      <p class="step-actions">
+      <p class="actions">
         <label>
           Provider{" "}
           <Select

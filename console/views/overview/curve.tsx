@@ -53,7 +53,7 @@ export function Curve({ title, times, series, format, none }: CurveProps) {
                 <svg viewBox="0 0 16 4" aria-hidden="true">
                   <path d="M0 2H16" />
                 </svg>
-                <span class="curve-label">{label}</span>
+                <span class="clipped">{label}</span>
                 <span class="number">{valueOf(values[shown], format)}</span>
               </span>
             ))}

@@ -144,10 +144,10 @@ function Row({ capture: { status, words, method, path, pipeline, at, outcome }, 
   return (
     <a class="capture list-row" href={href} aria-current={isOpened ? "true" : undefined}>
       <span class={`status status-${outcome}`}>{status}</span>
-      <span class="capture-words">
+      <span class="capture-words clipped">
         {sentence(words)} <span class="muted">{`${method} ${path}`}</span>
       </span>
-      <span class="capture-pipeline">{pipeline ?? <span class="muted">no pipeline</span>}</span>
+      <span class="capture-pipeline clipped">{pipeline ?? <span class="muted">no pipeline</span>}</span>
       <Time ms={at} />
     </a>
   )

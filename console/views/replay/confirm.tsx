@@ -48,7 +48,7 @@ export function Confirm({ counted: { request, count }, started, close }: Confirm
           )}
         </dl>
         {start.error !== undefined && <ErrorNote error={start.error} />}
-        <div class="confirm-actions">
+        <div class="actions">
           <button
             type="button"
             class="primary"

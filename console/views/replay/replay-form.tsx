@@ -31,7 +31,7 @@ export function ReplayForm({ started }: { started: (job: ReplayOverview) => void
         <From fields={fieldsOf(query)} topics={topics.value} />
         <To topics={topics.value} />
         {error !== undefined && <ErrorNote error={error} />}
-        <p class="replay-submit">
+        <p class="actions">
           <button type="submit" class="primary" disabled={isBusy}>
             Count the records…
           </button>

@@ -144,7 +144,7 @@ function Actions({ job: { id, state, request } }: { job: ReplayOverview }) {
   const isLive = state === "running" || state === "paused"
   return (
     <>
-      <div class="replay-actions">
+      <div class="actions">
         {state === "running" && (
           <button type="button" onClick={() => run("pause")}>
             Pause

@@ -55,7 +55,7 @@ function Composer({ pipeline, pipelines }: ComposerProps) {
           New sample
         </button>
         {value !== undefined && (
-          <span class="muted grow send-url">
+          <span class="muted grow clipped">
             {value.method} {value.url && senderAddress(value.url, location.hostname)}
           </span>
         )}
@@ -116,7 +116,7 @@ function Form({ sample, provider }: FormProps) {
           />
         </label>
         <Signing sample={sample} isSigned={isSigned} sign={setSigned} />
-        <div class="send-actions">
+        <div class="actions">
           <button type="button" class="primary" disabled={sending.isBusy} onClick={sendIt}>
             Send <Keys keys="mod+enter" />
           </button>

@@ -48,6 +48,8 @@ const LEFT_TO_FAULTS: readonly string[] = [
 ]
 /** A test waits more than it computes, but one that is kept from computing misses its deadlines. */
 const PROCESSES = Math.min(Math.max(2, availableParallelism()), 4)
+/** One more for those that wait for clusters, browsers and compilers: two of them leave 40 % of two cores idle. */
+const PROCESSES_OF_LONG = Math.min(PROCESSES + 1, 4)
 /** Timeout of a test that has none of its own: twice what `bun test` gives a file that runs alone. */
 const TIMEOUT_MS = 10_000
 
@@ -72,7 +74,7 @@ const kafka = sharesKafka ? await startKafka() : undefined
 const env: Record<string, string> =
   kafka === undefined ? {} : { HOOKLINE_TEST_BOOTSTRAP_SERVERS: kafka.bootstrapServers.join(",") }
 try {
-  const limits = [`--parallel=${PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
+  const limits = [`--parallel=${isLong ? PROCESSES_OF_LONG : PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
   process.exitCode = await runTests([...limits, ...files, ...flags], env, { again: named.length === 0 })
 } finally {
   await kafka?.stop()

@@ -100,8 +100,9 @@ const hasMembers = (group: string, count: number, log: Log = "open"): Promise<vo
     }
   })
 
-for (const client of CLIENT_PROGRAMS) {
-  const missing = await client.prepare()
+const prepared = await Promise.all(CLIENT_PROGRAMS.map((client) => client.prepare()))
+for (const [at, client] of CLIENT_PROGRAMS.entries()) {
+  const missing = prepared[at]
   if (missing !== undefined) skipsFor(missing)
 
   describe.skipIf(missing !== undefined)(client.name, () => {

@@ -60,6 +60,8 @@ export interface ReconcileInfo extends ReconcileState {
   readonly id: string
   readonly pipeline: string
   readonly provider: string
+  /** Whether another process of the service reconciles it. */
+  readonly isElsewhere: boolean
 }
 
 /** A process that receives webhooks. */

@@ -13,7 +13,7 @@ import { declareHealth } from "./health.ts"
 import { declareLog } from "./declare-log.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
-import { declareReconcile } from "./declare-reconcile.ts"
+import type { ReconcileFlags } from "./reconcile.ts"
 import { declareForward, declareReplay } from "./declare-replay.ts"
 import { declareSend } from "./send.ts"
 import type { TailFlags } from "./tail.ts"
@@ -231,4 +231,32 @@ fish: hookline completion fish > ~/.config/fish/completions/hookline.fish`,
     .description("print the help of a command")
     .argument("[command...]", "a command and its subcommand")
     .action((words: string[]) => findCommand(program, words).outputHelp())
+}
+
+function declareReconcile(program: Command): void {
+  addDetails(program.command("reconcile"), {
+    notes: `A Hookline that runs with the section does this by itself, every \`every\`; then only --dry-run and --enable work here.
+Without --since it begins where the last comparison was complete, or at \`window\`.
+
+Exit status: 0 if everything that the sender lists has ended here for good, 1 if something is missing, 69 if the sender's
+API can't be used, or another process reconciles.`,
+    example: "hookline reconcile github --since 2h --dry-run",
+  })
+    .description(
+      "compare what a sender lists with what it got delivered, and have it deliver again what is missing",
+    )
+    .addArgument(new Argument("<reconcile>", "id of a [reconcile:<id>] section"))
+    .addOption(configFlag())
+    .addOption(new Option("--since <time>", "what was sent from that time on").argParser(parseTimeFlag))
+    .option("--dry-run", "only list and compare; ask for nothing, and keep nothing")
+    .addOption(
+      new Option("--enable", "enable the endpoint at the sender, and do nothing else").conflicts([
+        "dryRun",
+        "since",
+      ]),
+    )
+    .addOption(jsonFlag("the comparison as JSON"))
+    .action(async (id: string, flags: ReconcileFlags) =>
+      (await import("./reconcile.ts")).reconcile(id, flags),
+    )
 }

@@ -28,6 +28,22 @@ const UNTRUSTED = ", or has a certificate that is not trusted (store_ca)"
 /** Arguments of EVAL. */
 const WRITE_PROBE = ["return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)", "1", "hookline:probe", "1"]
 
+const RENEW =
+  "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
+const RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+
+/** Has a key with that value expire later. @returns whether it has the value */
+export const renewKey = async (
+  link: Pick<RedisLink, "send">,
+  key: string,
+  value: string,
+  ms: number,
+): Promise<boolean> => (await link.send("EVAL", [RENEW, "1", key, value, String(ms)])) === 1
+
+/** Deletes a key with that value. */
+export const releaseKey = (link: Pick<RedisLink, "send">, key: string, value: string): Promise<unknown> =>
+  link.send("EVAL", [RELEASE, "1", key, value])
+
 export interface RedisServer {
   /** With user, password and database, if any. */
   readonly url: string
@@ -38,7 +54,7 @@ export interface RedisServer {
 }
 
 export interface LinkDependencies {
-  readonly log: Logger
+  readonly log: Pick<Logger, "info" | "error">
   /** Called before the link is up, with a `send` of its own. If it rejects the link stays down. */
   readonly connected: (send: RedisLink["send"]) => Promise<void>
 }

@@ -3,7 +3,7 @@ import { Backoff } from "../clock/backoff.ts"
 import { steadyMs, within } from "../clock/clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { KeyClaim, KeyStore } from "./key-store.ts"
-import { RedisLink, type RedisServer } from "./redis-client.ts"
+import { RedisLink, releaseKey, renewKey, type RedisServer } from "./redis-client.ts"
 
 /*
  * A key in Redis is `hookline:dedupe:<key>`, and its value
@@ -25,10 +25,6 @@ const PUBLISHED = "published"
 const LEASE_MS = 5000
 /** Pause between two polls of another process's claim: slow enough for a thousand waiting events. */
 const POLL_MS = { first: 10, longest: 250 }
-
-const RENEW =
-  "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
-const RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 /** Keeps keys in a Redis or Valkey, shared by processes. Does not wait for a connection. */
 export class RedisKeys implements KeyStore {
@@ -82,7 +78,7 @@ export class RedisKeys implements KeyStore {
   }
 
   release(key: string): void {
-    this.#link.send("EVAL", [RELEASE, "1", PREFIX + key, this.#owner]).catch(() => {
+    releaseKey(this.#link, PREFIX + key, this.#owner).catch(() => {
       // this process may claim it again, others after the lease
     })
   }
@@ -104,15 +100,14 @@ export class RedisKeys implements KeyStore {
 
   /** @returns undefined: another process has a pending event of the key */
   async #tryToClaim(key: string, deadlineMs: number): Promise<KeyClaim | undefined> {
-    const leaseMs = String(Math.ceil(Math.max(deadlineMs - steadyMs(), 0)) + LEASE_MS)
+    const leaseMs = Math.ceil(Math.max(deadlineMs - steadyMs(), 0)) + LEASE_MS
     const name = PREFIX + key
-    const set = await this.#link.send("SET", [name, this.#owner, "NX", "PX", leaseMs])
+    const set = await this.#link.send("SET", [name, this.#owner, "NX", "PX", `${leaseMs}`])
     if (set !== null) return "first"
     const value = await this.#link.send("GET", [name])
     if (value === PUBLISHED) return "duplicate"
     if (value !== this.#owner) return undefined
-    const renewed = await this.#link.send("EVAL", [RENEW, "1", name, this.#owner, leaseMs])
-    return renewed === 1 ? "first" : undefined
+    return (await renewKey(this.#link, name, this.#owner, leaseMs)) ? "first" : undefined
   }
 
   async #claimLater(key: string, deadlineMs: number): Promise<KeyClaim> {

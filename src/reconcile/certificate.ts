@@ -1,3 +1,5 @@
+export const HOUR_MS = 3_600_000
+
 /** What a sender lists of a time, and what became of it. */
 export interface Certificate {
   /** Milliseconds since 1970, by the sender's clock. */
@@ -28,3 +30,7 @@ export const toRecord = ({ fromMs, toMs, accounted, ids, ...counts }: Certificat
   accounted: { ...accounted },
   ids: { recovered: [...ids.recovered], unrecoverable: [...ids.unrecoverable] },
 })
+
+/** Whether a certificate says of its hour what another replica's says; who recovered what, each knows of its own. */
+export const isSame = (one: Certificate, other: Certificate): boolean =>
+  one.listed === other.listed && one.pending === other.pending && one.unrecoverable === other.unrecoverable

@@ -36,7 +36,12 @@ export interface Listing {
     readonly got?: Got
   }
   /** undefined: it can't, and the event that is listed is published with `inject = true`. */
-  readonly redeliver?: { readonly path: string; readonly perMinute?: number }
+  readonly redeliver?: {
+    readonly path: string
+    /** What the credentials must be allowed to, for messages. */
+    readonly permission: string
+    readonly perMinute?: number
+  }
   readonly look?: Look
   /** Requests an hour at most. */
   readonly perHour: number

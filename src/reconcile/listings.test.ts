@@ -4,7 +4,7 @@ import { eventOf } from "../../test/support/event.ts"
 import { temporaryFolder } from "../../test/support/hookline.ts"
 import { readPage } from "./listing.ts"
 import { LISTINGS } from "./listings.ts"
-import { finalOutcome, indexed, OutcomeIndex, OutcomeIndexWriter } from "./outcome-index.ts"
+import { finalOutcome, indexed, OutcomeFolder, OutcomeWriter } from "./outcome-index.ts"
 
 // answers in the shapes of the senders' documentation, made by hand
 const AT = "2026-11-24T10:00:00Z"
@@ -152,14 +152,13 @@ test.each<[string, string, { isVerified?: boolean; failedVerification?: boolean 
 
 test("what one process indexed, another reads in whole lines", async () => {
   using folder = temporaryFolder()
-  const path = `${folder.path}/outcomes`
-  const writer = new OutcomeIndexWriter(path, 3_600_000, (error) => {
+  const writer = new OutcomeWriter(new OutcomeFolder(folder.path, "x"), 3_600_000, (error) => {
     throw error
   })
   writer.add("a", "accepted")
   writer.add("b", "refused 400")
   await writer.close()
-  expect(await Array.fromAsync(new OutcomeIndex(path).read(Date.now()))).toEqual([
+  expect(await Array.fromAsync(new OutcomeFolder(folder.path, "x").read(0))).toEqual([
     "accepted\ta\nrefused 400\tb\n",
   ])
 })

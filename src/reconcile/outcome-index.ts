@@ -7,38 +7,84 @@ import type { Handler } from "../pipeline/compose.ts"
 import type { Event } from "../pipeline/event.ts"
 import type { Outcome } from "../pipeline/outcome.ts"
 import { makePrivateFolder } from "../storage/private-files.ts"
+import { HOUR_MS } from "./certificate.ts"
 import { isRefusal } from "./listing.ts"
 
 /*
- * The ids of events that ended here for good, with their outcomes, for senders whose lists do not say what they got. Files
- * in `reconcile-<id>.outcomes`, one an hour and process: `<hour>-<process>`, of lines `outcome<tab>id`. They are appended to
- * once a second: what a crash loses is asked for again, and a Deduplicator drops it.
+ * The ids of events that ended here for good, with their outcomes, for senders whose lists do not say what they got: lines
+ * `outcome<tab>id`, written once a second. What a crash loses is asked for again, and a Deduplicator drops it.
  */
 const FLUSH_MS = 1000
-const HOUR_MS = 3_600_000
-/** Lines that wait while the disk does not take them; further ones are dropped. */
+/** Lines that wait while the store does not take them; further ones are dropped. */
 const MOST_WAITING = 100_000
 
-export const indexFolderIn = (directory: string, id: string): string =>
-  join(directory, `reconcile-${id}.outcomes`)
+/** Where lines are. Hours are since 1970. */
+export interface OutcomeStore {
+  /** @param keptMs how long, at least */
+  append(hour: number, lines: string, keptMs: number): Promise<void>
+  /** Whole lines from an hour on, of all processes. */
+  read(fromHour: number): AsyncIterable<string>
+  [Symbol.asyncDispose](): Promise<void>
+}
 
-/** The part of an index that one process writes. */
-export class OutcomeIndexWriter {
+/** In `reconcile-<id>.outcomes`, a file an hour and process: `<hour>-<process>`. */
+export class OutcomeFolder implements OutcomeStore {
   readonly #folder: string
-  readonly #keptMs: number
-  readonly #failed: (error: unknown) => void
-  readonly #name = `${process.pid}`
-  readonly #timer: Timer
-  #lines: string[] = []
   #trimmedHour = 0
 
+  constructor(directory: string, id: string) {
+    this.#folder = join(directory, `reconcile-${id}.outcomes`)
+  }
+
+  async append(hour: number, lines: string, keptMs: number): Promise<void> {
+    if (this.#trimmedHour === 0) makePrivateFolder(this.#folder)
+    await appendFile(join(this.#folder, `${hour}-${process.pid}`), lines, { mode: 0o600 })
+    if (hour === this.#trimmedHour) return
+    this.#trimmedHour = hour
+    for (const { name, at } of await this.#files())
+      if (at < hour - keptMs / HOUR_MS) await rm(join(this.#folder, name), { force: true })
+  }
+
+  async *read(fromHour: number): AsyncIterable<string> {
+    for (const { name, at } of await this.#files()) {
+      if (at < fromHour) continue
+      let rest = ""
+      const decoder = new TextDecoder()
+      for await (const chunk of Bun.file(join(this.#folder, name)).stream()) {
+        const text = rest + decoder.decode(chunk, { stream: true })
+        const end = text.lastIndexOf("\n") + 1
+        rest = text.slice(end)
+        yield text.slice(0, end)
+      }
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+
+  async #files(): Promise<{ readonly name: string; readonly at: number }[]> {
+    const names = await readdir(this.#folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return []
+      throw error
+    })
+    return names.flatMap((name) => (/^\d+-\d+$/.test(name) ? [{ name, at: Number.parseInt(name) }] : []))
+  }
+}
+
+/** The part of an index that one process writes. */
+export class OutcomeWriter {
+  readonly #store: OutcomeStore
+  readonly #keptMs: number
+  readonly #failed: (error: unknown) => void
+  readonly #timer: Timer
+  #lines: string[] = []
+  #flushed: Promise<void> = Promise.resolve()
+
   /** @param keptMs how long outcomes are kept @param failed called when they could not be written; they are written later */
-  constructor(folder: string, keptMs: number, failed: (error: unknown) => void) {
-    makePrivateFolder(folder)
-    this.#folder = folder
+  constructor(store: OutcomeStore, keptMs: number, failed: (error: unknown) => void) {
+    this.#store = store
     this.#keptMs = keptMs
     this.#failed = failed
-    this.#timer = setInterval(() => void this.#flush(), FLUSH_MS)
+    this.#timer = setInterval(() => void (this.#flushed = this.#flushed.then(() => this.#flush())), FLUSH_MS)
   }
 
   add(id: string, outcome: string): void {
@@ -47,20 +93,17 @@ export class OutcomeIndexWriter {
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
+    await this.#flushed
     await this.#flush()
+    await this.#store[Symbol.asyncDispose]()
   }
 
   async #flush(): Promise<void> {
     const lines = this.#lines
     if (lines.length === 0) return
     this.#lines = []
-    const hour = Math.floor(Date.now() / HOUR_MS)
     try {
-      await appendFile(join(this.#folder, `${hour}-${this.#name}`), lines.join(""), { mode: 0o600 })
-      if (hour === this.#trimmedHour) return
-      this.#trimmedHour = hour
-      for (const { name, at } of await filesIn(this.#folder))
-        if (at < hour - this.#keptMs / HOUR_MS) await rm(join(this.#folder, name), { force: true })
+      await this.#store.append(Math.floor(Date.now() / HOUR_MS), lines.join(""), this.#keptMs)
     } catch (error) {
       this.#lines = lines.concat(this.#lines)
       this.#failed(error)
@@ -79,7 +122,7 @@ export function finalOutcome(outcome: Outcome): string | undefined {
 }
 
 /** The handler of a pipeline, whose verified events' outcomes are indexed. @param pointer to the event's id in its body */
-export function indexed(handler: Handler, pointer: string, index: Pick<OutcomeIndexWriter, "add">): Handler {
+export function indexed(handler: Handler, pointer: string, index: Pick<OutcomeWriter, "add">): Handler {
   const find = parsePointer(pointer)!
   const idOf = (event: Event, outcome: Outcome): string | undefined => {
     const body = event.schemaId === undefined ? event.body : event.body.subarray(SCHEMA_BYTES)
@@ -109,36 +152,4 @@ function isJson(body: Uint8Array): boolean {
   } catch {
     return false
   }
-}
-
-/** Reads what all processes wrote. */
-export class OutcomeIndex {
-  readonly #folder: string
-
-  constructor(folder: string) {
-    this.#folder = folder
-  }
-
-  /** Whole lines of the hours since a time, in milliseconds since 1970. */
-  async *read(sinceMs: number): AsyncIterable<string> {
-    for (const { name, at } of await filesIn(this.#folder)) {
-      if (at < Math.floor(sinceMs / HOUR_MS)) continue
-      let rest = ""
-      const decoder = new TextDecoder()
-      for await (const chunk of Bun.file(join(this.#folder, name)).stream()) {
-        const text = rest + decoder.decode(chunk, { stream: true })
-        const end = text.lastIndexOf("\n") + 1
-        rest = text.slice(end)
-        yield text.slice(0, end)
-      }
-    }
-  }
-}
-
-async function filesIn(folder: string): Promise<{ readonly name: string; readonly at: number }[]> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return []
-    throw error
-  })
-  return names.flatMap((name) => (/^\d+-\d+$/.test(name) ? [{ name, at: Number.parseInt(name) }] : []))
 }

@@ -53,11 +53,11 @@ async function start({ windowMs = 3 * HOUR_MS, certified = NOT_PUBLISHED } = {})
     const api = new SenderApi(QUICK, access, stopping.signal, { first: 5, longest: 20 })
     const reconciler = new Reconciler({
       id: "github",
-      pipeline: "hooks",
       provider: "github",
       api,
       ledger,
       index: undefined,
+      shared: undefined,
       target,
       windowMs,
       everyMs: 1000,
@@ -111,19 +111,62 @@ test("an event that fails again is asked for three times in all, and then report
   expect(asked()).toBe(3)
 })
 
-test("an attempt whose request fails counts, and those that were not made do not", async () => {
+test.each<[string, () => Response, RegExp]>([
+  ["is down", () => new Response(null, { status: 500 }), /^GitHub's API: HTTP 500$/],
+  [
+    "refuses a token that may only read",
+    () => Response.json({ message: "Resource not accessible" }, { status: 403 }),
+    /^GitHub's API: HTTP 403, Resource not accessible; to deliver again, the credentials need write access/,
+  ],
+])("an API that %s uses up no attempt, and keeps none of the others waiting", async (_, answer, problem) => {
   const { reconciler, hook, endpoint, restarted } = await start()
   endpoint.status = 503
   for (const guid of ["a", "b"]) await hook.send(guid)
-  hook.before = ({ method }) => (method === "POST" ? new Response(null, { status: 500 }) : undefined)
-  for (let pass = 0; pass < 3; pass++)
-    await expect(reconciler.pass()).rejects.toMatchObject({ code: "unavailable" })
-  hook.before = () => undefined
   endpoint.status = 200
-  expect(await (await restarted()).pass()).toMatchObject({
-    recovered: 1,
-    ids: { recovered: ["b"], unrecoverable: ["a"] },
+  let refused = /attempts$/
+  hook.before = ({ method, url }) => (method === "POST" && refused.test(url) ? answer() : undefined)
+  for (let pass = 0; pass < 4; pass++) {
+    expect(await reconciler.pass()).toMatchObject({ open: 2, unrecoverable: 0 })
+    expect(reconciler.state.problem).toMatch(problem)
+  }
+  // the older event's
+  refused = /1000.attempts$/
+  const next = await restarted()
+  await next.pass()
+  expect(await next.pass()).toMatchObject({ open: 1, ids: { recovered: ["b"] } })
+  hook.before = () => undefined
+  expect(await next.pass()).toMatchObject({ open: 0, recovered: 2 })
+  expect(next.state.problem).toBeUndefined()
+})
+
+test("a delivery that the sender does not have any more is asked for three times, and reported", async () => {
+  const { reconciler, hook, endpoint } = await start()
+  endpoint.status = 503
+  await hook.send("a")
+  hook.before = ({ method }) => (method === "POST" ? new Response(null, { status: 404 }) : undefined)
+  for (const open of [1, 1, 0])
+    expect(await reconciler.pass()).toMatchObject({ open, unrecoverable: 1 - open })
+})
+
+test("what is open after an outage longer than the window is asked for, and its hour certified then", async () => {
+  const certificates: Certificate[] = []
+  const { reconciler, hook, endpoint } = await start({
+    windowMs: HOUR_MS,
+    certified: async (it) => void certificates.push(it),
   })
+  hook.deliveredAgoMs = 7 * HOUR_MS
+  endpoint.status = 503
+  endpoint.problem = "the broker is down"
+  await hook.send("a")
+  await reconciler.pass({ sinceMs: Date.now() - 9 * HOUR_MS })
+  expect(await reconciler.pass()).toMatchObject({ listed: 1, open: 1 })
+  const withoutIts = certificates.splice(0).length
+  hook.deliveredAgoMs = 5000
+  endpoint.status = 200
+  endpoint.problem = undefined
+  expect(await reconciler.pass()).toMatchObject({ open: 0, recovered: 1 })
+  expect(withoutIts).toBe(7)
+  expect(certificates).toMatchObject([{ listed: 1, recovered: 1, revision: 1 }])
 })
 
 test("nothing is asked for while the pipeline accepts no events, and it costs no attempt", async () => {
@@ -215,13 +258,27 @@ test("a pass that was interrupted is continued at its page by the next process",
   hook.before = ({ url }) => {
     if (!url.includes("/deliveries")) return undefined
     cursors.push(new URL(url).searchParams.get("cursor"))
-    return fails && cursors.length === 3 ? new Response(null, { status: 400 }) : undefined
+    return fails && cursors.length > 2 ? new Response(null, { status: 500 }) : undefined
   }
-  await expect(reconciler.pass()).rejects.toMatchObject({ code: "refused" })
+  await expect(reconciler.pass()).rejects.toMatchObject({ code: "unavailable" })
   fails = false
   const [, , interrupted] = cursors.splice(0)
   expect(await (await restarted()).pass()).toMatchObject({ listed: 3, accounted: { accepted: 3 } })
   expect(cursors).toEqual([interrupted!])
+})
+
+test("a list whose page the sender has forgotten is read anew", async () => {
+  const { reconciler, hook } = await start()
+  hook.pageSize = 1
+  for (const guid of ["a", "b", "c"]) await hook.send(guid)
+  let forgets = true
+  hook.before = ({ url }) => {
+    if (!forgets || !url.includes("cursor")) return undefined
+    forgets = false
+    return new Response(null, { status: 422 })
+  }
+  expect(await reconciler.pass()).toMatchObject({ listed: 3, accounted: { accepted: 3 } })
+  expect(hook.requests.filter((it) => it.endsWith("/deliveries"))).toHaveLength(5)
 })
 
 test("an endpoint that is disabled, or leads elsewhere, is reported, and enabled only when told", async () => {

@@ -2,11 +2,13 @@ import { pause, steadyMs } from "../clock/clock.ts"
 import { Lasting } from "../clock/lasting.ts"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
+import { EndpointWatch } from "./endpoint-watch.ts"
 import type { Ledger } from "./ledger.ts"
-import type { Certificate } from "./certificate.ts"
-import { MOST_ATTEMPTS, type MissingEvent, type Progress } from "./ledger-database.ts"
-import type { OutcomeIndex } from "./outcome-index.ts"
-import type { SenderApi } from "./sender-api.ts"
+import { HOUR_MS, isSame, toRecord, type Certificate } from "./certificate.ts"
+import { MOST_ATTEMPTS, type MissingEvent } from "./ledger-database.ts"
+import type { OutcomeStore } from "./outcome-index.ts"
+import { SenderRefusal, type Attempted, type SenderApi } from "./sender-api.ts"
+import type { SharedReconcile } from "./shared-reconcile.ts"
 
 /*
  * A pass over a sender's list:
@@ -21,12 +23,14 @@ import type { SenderApi } from "./sender-api.ts"
  * Times are the sender's: its clock is read from its answers.
  */
 
-/** Asked for until it is looked again whether the pipeline accepts events. */
+/** Events that are read at once. */
 const BATCH = 20
 /** Listings overlap by so much: what is listed late is found. */
 const OVERLAP_MS = 15 * 60_000
 /** An unfinished pass is continued within this time. */
-const CONTINUED_MS = 3_600_000
+const CONTINUED_MS = HOUR_MS
+/** How long certificates are kept, and what is in no certificate yet. */
+const KEPT_MS = 31 * 24 * HOUR_MS
 /** Times the sender's latency that a pass waits for what it has asked for. */
 const PATIENCE = 3
 const MOST_PAGES = 10_000
@@ -35,25 +39,21 @@ const MOST_PAGES = 10_000
 export interface Target {
   /** Why it accepts no events; undefined: it does. */
   problem(): Promise<string | undefined>
-  /** Publishes a listed event; undefined: not without `inject`. @returns its outcome; undefined with a reason: none for good */
-  readonly inject: ((body: string) => Promise<Injected>) | undefined
+  /** Publishes a listed event; undefined: not without `inject`. @throws HooklineError `unavailable`: it was not tried */
+  readonly inject: ((body: string) => Promise<Attempted>) | undefined
   /** Whether a URL may lead to it. */
   isAt(url: string): boolean
 }
 
-export interface Injected {
-  readonly outcome: string | undefined
-  readonly reason: string
-}
-
 export interface Reconciliation {
   readonly id: string
-  readonly pipeline: string
   readonly provider: string
   readonly api: SenderApi
   readonly ledger: Ledger
   /** undefined: the list says what the sender got. */
-  readonly index: OutcomeIndex | undefined
+  readonly index: OutcomeStore | undefined
+  /** undefined: there are no replicas. */
+  readonly shared: SharedReconcile | undefined
   readonly target: Target
   readonly windowMs: number
   readonly everyMs: number
@@ -78,18 +78,22 @@ export interface ReconcileState {
 
 export class Reconciler {
   readonly #of: Reconciliation
-  readonly #failing = new Lasting({ remindMs: 3_600_000 })
-  readonly #endpointLines = new Lasting({ remindMs: 24 * 3_600_000 })
-  state: ReconcileState = {
+  readonly #failing = new Lasting({ remindMs: HOUR_MS })
+  readonly #endpoint: EndpointWatch
+  #state: Omit<ReconcileState, "endpoint"> = {
     completeAtMs: undefined,
     problem: undefined,
-    endpoint: undefined,
     window: undefined,
     certificates: [],
   }
 
   constructor(reconciliation: Reconciliation) {
     this.#of = reconciliation
+    this.#endpoint = new EndpointWatch(reconciliation)
+  }
+
+  get state(): ReconcileState {
+    return { ...this.#state, endpoint: this.#endpoint.problem }
   }
 
   /** 0: what is missing can only be reported. */
@@ -102,112 +106,102 @@ export class Reconciler {
   async run(): Promise<void> {
     const { signal, everyMs, log, id } = this.#of
     while (!signal.aborted) {
-      try {
-        await this.pass()
+      const failed = await this.pass().then(
+        () => undefined,
+        (error: Error) => error.message,
+      )
+      if (signal.aborted) return
+      const problem = failed ?? this.#state.problem
+      this.#state = { ...this.#state, problem }
+      if (problem === undefined) {
         const lastedMs = this.#failing.ended()
         if (lastedMs !== undefined) log.info({ reconcile: id, lasted_ms: lastedMs }, "reconciling again")
-      } catch (error) {
-        if (signal.aborted) return
-        const problem = (error as Error).message
-        this.state = { ...this.state, problem }
-        if (this.#failing.began(problem) !== undefined)
-          log.error({ reconcile: id, problem }, "can't reconcile")
-      }
+      } else if (this.#failing.began(problem) !== undefined)
+        log.error({ reconcile: id, problem }, "can't reconcile")
       await pause(everyMs, signal)
     }
   }
 
+  async close(): Promise<void> {
+    await this.#of.ledger.close()
+  }
+
   /**
+   * What keeps it from asking for events is `state.problem` then.
+   *
    * @param how `sinceMs`: from when it lists; undefined: from where the last one was complete, or `window`. `isDryRun`: it asks
    *   for nothing, and certifies nothing
    * @throws HooklineError `unavailable`, `refused`, `log_io`
    */
   async pass(how: { sinceMs?: number | undefined; isDryRun?: boolean } = {}): Promise<Certificate> {
     const { sinceMs, isDryRun = false } = how
-    const { api, ledger, id, log, target } = this.#of
-    await this.#look()
+    const { api, ledger, id, log, target, shared, windowMs } = this.#of
+    await this.#endpoint.look()
     const { startedMs, fromMs } = await this.#list(sinceMs)
     await this.#search(fromMs)
-    const asked = isDryRun ? 0 : await this.#ask(startedMs)
-    if (asked > 0) {
+    const asked = isDryRun ? undefined : await this.#ask(startedMs)
+    if (asked !== undefined && asked.events > 0) {
       log.info(
-        { reconcile: id, events: asked },
+        { reconcile: id, events: asked.events },
         `${target.inject && !api.listing.redeliver ? "published" : "asked for"} missing events`,
       )
-      await this.#await(fromMs, startedMs)
+      await this.#await(fromMs, asked.sinceMs)
     }
-    const window = await ledger.do("count", fromMs, startedMs, this.#mostAttempts)
-    if (!isDryRun) await this.#certify(startedMs)
-    await ledger.do("trim", startedMs - 2 * Math.max(this.#of.windowMs, startedMs - fromMs))
-    const certificates = await ledger.do("certificates", 24)
-    this.state = { ...this.state, completeAtMs: Date.now(), problem: undefined, window, certificates }
+    const openMs = await ledger.do("oldestOpen", this.#mostAttempts)
+    const window = await ledger.do("count", Math.min(openMs ?? fromMs, fromMs), startedMs, this.#mostAttempts)
+    this.#state = { ...this.#state, completeAtMs: Date.now(), problem: asked?.problem, window }
+    if (!isDryRun) {
+      await this.#certify(startedMs)
+      await ledger.do("trim", startedMs - KEPT_MS, startedMs - 2 * Math.max(windowMs, startedMs - fromMs))
+      await shared?.saveFrom(Math.min(openMs ?? startedMs, startedMs))
+    }
+    this.#state = { ...this.#state, certificates: await ledger.do("certificates", 24) }
     const { listed, missing, recovered, open, unrecoverable } = window
-    if (asked > 0) log.info({ reconcile: id, listed, missing, recovered, open, unrecoverable }, "reconciled")
+    if ((asked?.events ?? 0) > 0)
+      log.info({ reconcile: id, listed, missing, recovered, open, unrecoverable }, "reconciled")
     return window
-  }
-
-  /** Looks at the endpoint. What fails here keeps nothing from being listed. */
-  async #look(): Promise<void> {
-    const { api, ledger, log, id, target } = this.#of
-    try {
-      const found = await api.endpoint()
-      if (found === undefined) return
-      const progress = await this.#progress()
-      const now = `${found.url ?? ""} ${found.events ?? ""}`
-      const before = progress.endpoint
-      if (before !== undefined && before !== now)
-        log.warn({ reconcile: id, before, now }, "the sender's endpoint has another URL or other events")
-      if (before !== now) await ledger.do("save", { ...progress, endpoint: now })
-      const problems = [
-        found.isActive
-          ? undefined
-          : `is disabled${found.last === undefined ? "" : ` (${found.last})`}; enable it, or run hookline reconcile ${id} --enable`,
-        found.url === undefined || target.isAt(found.url)
-          ? undefined
-          : `sends to ${found.url}, which is not this pipeline's URL`,
-      ].filter((it) => it !== undefined)
-      const endpoint = problems.length === 0 ? undefined : `the endpoint ${problems.join(", and ")}`
-      this.state = { ...this.state, endpoint }
-      if (endpoint === undefined) this.#endpointLines.ended()
-      else if (this.#endpointLines.began(endpoint) !== undefined)
-        log.error({ reconcile: id, endpoint }, "the sender's endpoint needs action")
-    } catch (error) {
-      this.#of.signal.throwIfAborted()
-      log.warn({ reconcile: id, problem: (error as Error).message }, "can't look at the sender's endpoint")
-    }
-  }
-
-  async #progress(): Promise<Progress> {
-    return (await this.#of.ledger.do("progress")) ?? { sinceMs: 0, completeMs: 0 }
   }
 
   /** Reads the list. @returns from when it listed, and the sender's time when it began */
   async #list(sinceMs?: number): Promise<{ readonly startedMs: number; readonly fromMs: number }> {
-    const { api, ledger, provider, windowMs } = this.#of
-    const progress = await this.#progress()
+    const { api, provider, ledger } = this.#of
     const nowMs = api.nowMs()
-    const { completeMs } = progress
-    const wantedMs = sinceMs ?? nowMs - windowMs
-    const lastMs = completeMs === 0 ? wantedMs : Math.min(wantedMs, completeMs - OVERLAP_MS)
-    const fromMs = Math.max(sinceMs === undefined ? lastMs : wantedMs, nowMs - api.listing.keptMs)
-    const isContinued =
-      sinceMs === undefined && progress.pass !== undefined && nowMs - progress.pass.startedMs < CONTINUED_MS
-    let pass = isContinued ? progress.pass! : { startedMs: nowMs, fromMs, next: "" }
+    const fromMs = Math.max(sinceMs ?? (await this.#from(nowMs)), nowMs - api.listing.keptMs)
+    const unfinished = sinceMs === undefined ? (await ledger.do("progress")).pass : undefined
+    const anew = { startedMs: nowMs, fromMs, next: "" }
+    let pass = unfinished !== undefined && nowMs - unfinished.startedMs < CONTINUED_MS ? unfinished : anew
+    let wasExpired = false
     for (let pages = 0; ; pages++) {
       if (pages === MOST_PAGES)
         throw new HooklineError("refused", `its list has more than ${MOST_PAGES} pages`)
-      const page = await api.page(pass.fromMs, pass.next === "" ? undefined : pass.next)
-      const read = await ledger.do("page", provider, page, { ...(await this.#progress()), pass })
+      const page = await api.page(pass.fromMs, pass.next || undefined).catch((error: unknown) => {
+        if (pass.next === "" || wasExpired || !(error instanceof SenderRefusal)) throw error
+        return undefined
+      })
+      // senders forget a page's cursor after some time
+      wasExpired ||= page === undefined
+      pass = page === undefined ? { ...pass, startedMs: nowMs, next: "" } : pass
+      if (page === undefined) continue
+      const read = await ledger.do("page", provider, page, pass)
       if (typeof read === "string") throw new HooklineError("refused", `${api.listing.title}: ${read}`)
       if (read.next === undefined) break
       pass = { ...pass, next: read.next }
     }
-    const before = await this.#progress()
+    const before = await ledger.do("progress")
     // what the sender no longer lists is certified by nothing
-    const isContinuous = pass.fromMs <= before.completeMs
+    const isContinuous = before.sinceMs > 0 && pass.fromMs <= before.completeMs
     const since = isContinuous ? Math.min(before.sinceMs, pass.fromMs) : pass.fromMs
-    await ledger.do("save", { ...before, pass: undefined, sinceMs: since, completeMs: pass.startedMs })
+    await ledger.do("save", { pass: undefined, sinceMs: since, completeMs: pass.startedMs })
     return pass
+  }
+
+  /** From when it must list: what came since the last complete pass, and what this process or the last holder left open. */
+  async #from(nowMs: number): Promise<number> {
+    const { windowMs, shared, ledger } = this.#of
+    const { completeMs } = await ledger.do("progress")
+    const openMs = await ledger.do("oldestOpen", this.#mostAttempts)
+    const knownMs = [completeMs, openMs ?? 0, (await shared?.from()) ?? 0].filter((it) => it > 0)
+    return Math.min(nowMs - windowMs, ...knownMs.map((it) => it - OVERLAP_MS))
   }
 
   async #search(fromMs: number): Promise<void> {
@@ -215,49 +209,55 @@ export class Reconciler {
     if (index === undefined) return
     const oldestMs = await ledger.do("seek")
     if (oldestMs === undefined) return
-    for await (const lines of index.read(Math.min(oldestMs, fromMs) - OVERLAP_MS))
+    for await (const lines of index.read(Math.floor((Math.min(oldestMs, fromMs) - OVERLAP_MS) / HOUR_MS)))
       await ledger.do("found", lines)
   }
 
-  /** @returns how many events were asked for, or published */
-  async #ask(startedMs: number): Promise<number> {
-    const { api, ledger, target, log, id } = this.#of
-    const { latencyMs } = api.listing
-    if (this.#mostAttempts === 0) return 0
-    const passMs = Date.now()
-    let asked = 0
+  /** Asks for missing events, or publishes them. @returns since when, how many, and what ended it early */
+  async #ask(startedMs: number) {
+    const { api, ledger, target, signal } = this.#of
+    const sinceMs = Date.now()
+    let events = 0
+    if (this.#mostAttempts === 0) return { sinceMs, events }
     for (;;) {
-      const missing = await ledger.do("missing", startedMs - latencyMs, passMs, BATCH)
-      if (missing.length === 0) return asked
-      const problem = await target.problem()
-      if (problem !== undefined) {
-        log.warn({ reconcile: id, problem }, "missing events are asked for once the pipeline accepts events")
-        return asked
-      }
-      for (const event of missing) {
-        await ledger.do("attempt", event.id, Date.now())
-        await this.#recover(event)
-      }
-      asked += missing.length
+      const missing = await ledger.do("missing", startedMs - api.listing.latencyMs, sinceMs, BATCH)
+      if (missing.length === 0) return { sinceMs, events }
+      for (const event of missing)
+        try {
+          const problem = await target.problem()
+          if (problem !== undefined)
+            throw new HooklineError("unavailable", `the pipeline accepts no events to ask for: ${problem}`)
+          await this.#recover(event)
+          events++
+        } catch (error) {
+          if (signal.aborted || !(error instanceof HooklineError)) throw error
+          return { sinceMs, events, problem: error.message }
+        }
     }
   }
 
-  async #recover({ id, delivery, body }: MissingEvent): Promise<void> {
-    const { api, ledger, target } = this.#of
-    if (api.listing.redeliver === undefined) {
-      const { outcome, reason } = await target.inject!(body ?? "")
-      return ledger.do("settle", id, outcome ?? null, reason)
-    }
+  /** Counts an attempt before it is made, so that a crash makes no further one, and takes it back if it was not made. */
+  async #recover({ id, delivery, body, attempts: before }: MissingEvent): Promise<void> {
+    const { api, ledger, target, shared, signal } = this.#of
+    const attempts = (await shared?.attempt(id, 1)) ?? before + 1
+    await ledger.do("attempt", id, Date.now(), attempts)
+    if (attempts > MOST_ATTEMPTS) return
     try {
-      await api.redeliver(delivery)
+      const isPublished = api.listing.redeliver === undefined
+      const { outcome, reason } = isPublished
+        ? await target.inject!(body ?? "")
+        : await api.redeliver(delivery)
+      await ledger.do("settle", id, outcome ?? null, reason)
     } catch (error) {
-      if (!(error instanceof HooklineError) || error.code !== "refused") throw error
-      await ledger.do("settle", id, null, error.message)
+      signal.throwIfAborted()
+      await shared?.attempt(id, -1)
+      await ledger.do("attempt", id, Date.now(), attempts - 1)
+      throw error
     }
   }
 
   /** Lists again until everything that was asked for has ended here for good, or the patience is over. */
-  async #await(fromMs: number, startedMs: number): Promise<void> {
+  async #await(fromMs: number, askedSinceMs: number): Promise<void> {
     const { api, ledger, signal } = this.#of
     const { latencyMs, redeliver } = api.listing
     if (redeliver === undefined) return
@@ -267,28 +267,33 @@ export class Reconciler {
       signal.throwIfAborted()
       await this.#list(fromMs)
       await this.#search(fromMs)
-      if ((await ledger.do("waiting", startedMs)) === 0) return
+      if ((await ledger.do("waiting", askedSinceMs)) === 0) return
     }
   }
 
   async #certify(startedMs: number): Promise<void> {
-    const { ledger, api, certified, log, id } = this.#of
-    const { sinceMs } = await this.#progress()
-    const from = Math.max(sinceMs, startedMs - Math.max(this.#of.windowMs, 3_600_000 * 2))
-    const settledMs = startedMs - api.listing.latencyMs
-    for (const certificate of await ledger.do("due", from, settledMs, this.#mostAttempts)) {
-      const { fromMs, toMs, ids, ...counts } = certificate
-      const line = {
-        reconcile: id,
-        to: new Date(toMs).toISOString(),
-        from: new Date(fromMs).toISOString(),
-        ...counts,
+    const { ledger, api, certified, log, id, shared, windowMs } = this.#of
+    const { sinceMs } = await ledger.do("progress")
+    const againFromMs = startedMs - Math.max(windowMs, 2 * HOUR_MS)
+    const endMs = startedMs - api.listing.latencyMs
+    const since = Math.max(sinceMs, startedMs - KEPT_MS)
+    for (const found of await ledger.do("due", since, againFromMs, endMs, this.#mostAttempts)) {
+      const last = await shared?.certificate(found.fromMs)
+      if (last !== undefined && isSame(last, found)) {
+        await ledger.do("certify", last)
+        continue
       }
-      if (counts.unrecoverable > 0)
-        log.error({ ...line, ids: ids.unrecoverable.slice(0, 20) }, "certificate: events are missing")
-      else log.info(line, "certificate: nothing is missing")
+      const certificate = { ...found, revision: Math.max(found.revision, (last?.revision ?? 0) + 1) }
       await certified(certificate)
+      await shared?.certify(certificate)
       await ledger.do("certify", certificate)
+      const { ids, accounted: _, ...line } = toRecord(certificate)
+      if (line.unrecoverable > 0)
+        log.error(
+          { reconcile: id, ...line, ids: ids.unrecoverable.slice(0, 20) },
+          "certificate: events are missing",
+        )
+      else log.info({ reconcile: id, ...line }, "certificate: nothing is missing")
     }
   }
 }

@@ -1,11 +1,10 @@
-import { createPrivateKey } from "node:crypto"
-import { SignJWT } from "jose"
-import { pause, steadyMs } from "../clock/clock.ts"
+import { pause } from "../clock/clock.ts"
 import { doubled } from "../clock/backoff.ts"
 import { HooklineError } from "../errors.ts"
 import { tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
 import { fetchBounded } from "../outgoing/fetch-bounded.ts"
 import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
+import { Authorization, parsed, type Answer } from "./sender-authorization.ts"
 import { textAt, valueAt, type Listing, type TemplateValues } from "./listing.ts"
 
 const BOUNDS = { mostBytes: 4 * 1024 * 1024, timeoutMs: 30_000 }
@@ -15,8 +14,6 @@ const PAUSES = { first: 1000, longest: 30_000 }
 const MOST_WAIT_MS = 15 * 60_000
 /** `Date` has whole seconds, and a request takes a while. */
 const SAME_CLOCK_MS = 2000
-/** A token is renewed so long before it expires. */
-const TOKEN_MARGIN_MS = 60_000
 
 export interface SenderAccess {
   readonly credentials: string
@@ -33,10 +30,22 @@ export interface EndpointState {
   readonly last: string | undefined
 }
 
-interface Answer {
+/** What became of an attempt to get an event. */
+export interface Attempted {
+  /** undefined: it has none for good, yet. */
+  readonly outcome: string | undefined
+  /** Why it failed. */
+  readonly reason: string | null
+}
+
+/** The API answered that asking again does not help. */
+export class SenderRefusal extends HooklineError {
   readonly status: number
-  readonly headers: Headers
-  readonly bytes: Uint8Array
+
+  constructor(status: number, message: string) {
+    super("refused", message)
+    this.status = status
+  }
 }
 
 /**
@@ -51,7 +60,7 @@ export class SenderApi {
   readonly #requests: RateLimit
   readonly #redeliveries: RateLimit
   readonly #pauses: typeof PAUSES
-  #token: { readonly text: string; readonly untilMs: number } | undefined
+  readonly #authorization: Authorization
   /** Between the sender's clock and this machine's, by the last answer. */
   #aheadMs = 0
 
@@ -60,6 +69,9 @@ export class SenderApi {
     this.#access = access
     this.#base = (access.api ?? listing.api).replace(/\/$/, "")
     this.#signal = signal
+    this.#authorization = new Authorization(listing, access.credentials, (path, init) =>
+      fetchBounded({ fetch: proxiedFetch }, this.#base + path, { ...init, ...BOUNDS, signal }),
+    )
     this.#pauses = pauses
     const { perHour, redeliver } = listing
     this.#requests = tokenBucket({ perSecond: perHour / 3600, burst: perHour / 6 })
@@ -90,14 +102,20 @@ export class SenderApi {
     return { bytes, link: headers.get("link") }
   }
 
-  /** Asks for another delivery. */
-  async redeliver(delivery: string): Promise<void> {
+  /** Asks for another delivery. @throws HooklineError: it was not asked for, for a reason that is not this delivery's */
+  async redeliver(delivery: string): Promise<Attempted> {
+    const { path, permission } = this.listing.redeliver!
     await this.#wait(this.#redeliveries)
-    const path = filled(
-      this.listing.redeliver!.path,
-      this.#values({ delivery: encodeURIComponent(delivery) }),
-    )
-    await this.#ask(this.#url(path), { method: "POST" })
+    try {
+      const values = this.#values({ delivery: encodeURIComponent(delivery) })
+      await this.#ask(this.#url(filled(path, values)), { method: "POST" })
+      return { outcome: undefined, reason: null }
+    } catch (error) {
+      if (!(error instanceof SenderRefusal)) throw error
+      const { status, message } = error
+      if (status !== 401 && status !== 403) return { outcome: undefined, reason: message }
+      throw new SenderRefusal(status, `${message}; to deliver again, the credentials need ${permission}`)
+    }
   }
 
   /** undefined: it can't be looked at. */
@@ -157,9 +175,9 @@ export class SenderApi {
       if (typeof answer !== "string" && status < 300) return answer
       const waitMs = typeof answer === "string" ? undefined : retryAfterMs(answer, this.nowMs())
       why = typeof answer === "string" ? answer : describe(answer)
-      if (status === 401) this.#token = undefined
+      if (status === 401) this.#authorization.refused()
       const mayPass = status === 0 || status >= 500 || waitMs !== undefined || (status === 401 && tried === 0)
-      if (!mayPass) throw new HooklineError("refused", `${this.listing.title}'s API: ${why}`)
+      if (!mayPass) throw new SenderRefusal(status, `${this.listing.title}'s API: ${why}`)
       if ((waitMs ?? 0) > MOST_WAIT_MS) break
       await pause(waitMs ?? doubled(this.#pauses, tried), this.#signal)
     }
@@ -169,7 +187,11 @@ export class SenderApi {
   /** @returns text: why there is no answer */
   async #fetch(url: string, init: RequestInit): Promise<Answer | string> {
     try {
-      const headers = { ...this.listing.headers, ...(await this.#authorization()), ...init.headers }
+      const headers = {
+        ...this.listing.headers,
+        ...(await this.#authorization.headers(this.nowMs())),
+        ...init.headers,
+      }
       const answer = await fetchBounded({ fetch: proxiedFetch }, url, {
         ...init,
         ...BOUNDS,
@@ -186,53 +208,11 @@ export class SenderApi {
     }
   }
 
-  async #authorization(): Promise<{ readonly [name: string]: string }> {
-    const { auth } = this.listing
-    const { credentials } = this.#access
-    if (auth.kind === "header") return { [auth.name]: credentials }
-    if (auth.kind === "basic") return { Authorization: basic(`${credentials}:`) }
-    if (auth.kind === "oauth") return { Authorization: `Bearer ${await this.#exchanged(auth.path)}` }
-    const [, app, key] = /^([\w.]+):\s*(-----BEGIN [^]+)$/.exec(credentials) ?? []
-    if (auth.kind === "bearer" || app === undefined) return { Authorization: `Bearer ${credentials}` }
-    const nowS = Math.floor(this.nowMs() / 1000)
-    // GitHub allows ten minutes, and for clocks that are ahead
-    const jwt = new SignJWT({ iss: app, iat: nowS - 60, exp: nowS + 480 }).setProtectedHeader({
-      alg: "RS256",
-    })
-    return { Authorization: `Bearer ${await jwt.sign(createPrivateKey(key!))}` }
-  }
-
-  async #exchanged(path: string): Promise<string> {
-    if (this.#token !== undefined && steadyMs() < this.#token.untilMs) return this.#token.text
-    const headers = {
-      Authorization: basic(this.#access.credentials),
-      "Content-Type": "application/x-www-form-urlencoded",
-    }
-    const body = "grant_type=client_credentials"
-    const answer = await fetchBounded({ fetch: proxiedFetch }, this.#base + path, {
-      ...BOUNDS,
-      method: "POST",
-      headers,
-      body,
-      signal: this.#signal,
-    })
-    // the request is made again
-    if (answer.status === 429 || answer.status >= 500) throw new Error(`no token, HTTP ${answer.status}`)
-    const text = textAt(parsed(answer), "/access_token")
-    if (text === undefined)
-      throw new HooklineError("refused", `${this.listing.title} gives no token: HTTP ${answer.status}`)
-    const lifeMs = Number(textAt(parsed(answer), "/expires_in") ?? 0) * 1000
-    this.#token = { text, untilMs: steadyMs() + lifeMs - TOKEN_MARGIN_MS }
-    return text
-  }
-
   async #wait(limit: RateLimit): Promise<void> {
     for (let waitS = limit(); waitS > 0; waitS = limit()) await pause(waitS * 1000, this.#signal)
     this.#signal.throwIfAborted()
   }
 }
-
-const basic = (text: string): string => `Basic ${Buffer.from(text).toString("base64")}`
 
 const filled = (template: string, values: TemplateValues): string =>
   template.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? "")
@@ -253,14 +233,6 @@ const json = (method: string, body: object): RequestInit => ({
   body: JSON.stringify(body),
 })
 
-function parsed({ bytes }: Answer): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString())
-  } catch {
-    return undefined
-  }
-}
-
 function describe(answer: Answer): string {
   const found = parsed(answer)
   const text = ["/message", "/error/message", "/error/detail", "/errors/0/detail"].map((it) =>
@@ -271,7 +243,8 @@ function describe(answer: Answer): string {
 }
 
 /** How long a sender asks to be left alone, in milliseconds; undefined: it does not. */
-function retryAfterMs({ status, headers }: Answer, nowMs: number): number | undefined {
+function retryAfterMs(answer: Answer, nowMs: number): number | undefined {
+  const { status, headers } = answer
   const after = headers.get("retry-after") ?? ""
   if (/^\d+$/.test(after)) return Number(after) * 1000
   if (after !== "" && !Number.isNaN(Date.parse(after))) return Math.max(0, Date.parse(after) - nowMs)
@@ -279,5 +252,6 @@ function retryAfterMs({ status, headers }: Answer, nowMs: number): number | unde
   const reset = Number(headers.get("x-ratelimit-reset") ?? Number.NaN)
   if (headers.get("x-ratelimit-remaining") === "0" && reset > 0)
     return Math.max(0, reset * 1000 - nowMs) + 1000
-  return status === 429 ? 60_000 : undefined
+  // its secondary limits may have neither
+  return status === 429 || (status === 403 && /rate limit/i.test(describe(answer))) ? 60_000 : undefined
 }

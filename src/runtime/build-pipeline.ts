@@ -15,8 +15,8 @@ import type { RequestsFrom } from "../http/server.ts"
 import { composePipeline, type Handler } from "../pipeline/compose.ts"
 import { rarely } from "../clock/lasting.ts"
 import { LISTINGS } from "../reconcile/listings.ts"
-import { indexed, OutcomeIndexWriter } from "../reconcile/outcome-index.ts"
-import { outcomeFolder } from "./reconciles.ts"
+import { indexed, OutcomeWriter } from "../reconcile/outcome-index.ts"
+import { openOutcomes, placeInPlan } from "./reconciles.ts"
 import type { Publisher, TopicSchemas } from "../pipeline/event.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
@@ -75,7 +75,7 @@ function acquirePipeline(pipeline: PlannedPipeline, deps: PipelineDependencies):
   )
   return transaction.acquire({
     name: `pipeline ${id}`,
-    config: [steps, plan.baseDir, indexOf(pipeline, plan)?.folder],
+    config: [steps, plan.baseDir, indexOf(pipeline, plan)?.place],
     open: () => build(pipeline, deps),
     fits: ({ uses }) =>
       [...uses].every(([asked, { broker, deliveryTimeoutMs }]) => {
@@ -159,29 +159,30 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
   return { route, uses, topics, routedTopics, stores, schemas }
 }
 
-/** The index of outcomes that a sender's list needs; undefined: it says itself what it got, or nothing is reconciled. */
+/** The section whose sender's list does not say what it got, so that outcomes are indexed, and where. */
 function indexOf({ id }: PlannedPipeline, plan: Plan) {
   const planned = plan.reconciles.find(
     (it) => it.pipeline.id === id && LISTINGS[it.provider]!.item.got === undefined,
   )
-  return planned === undefined ? undefined : { planned, folder: outcomeFolder(planned, plan) }
+  return planned && { planned, place: placeInPlan(planned, plan) }
 }
 
 function withOutcomeIndex(handler: Handler, pipeline: PlannedPipeline, deps: PipelineDependencies): Handler {
   const { plan, transaction, log } = deps
   const index = indexOf(pipeline, plan)
   if (index === undefined) return handler
-  const { planned, folder } = index
+  const { planned, place } = index
+  const { id, values, provider } = planned
   const failed = rarely(60_000, (times) =>
-    log.error({ folder, times }, "outcomes could not be written to the index"),
+    log.error({ reconcile: id, times }, "outcomes could not be written to the index"),
   )
   const writer = transaction.acquire({
-    name: `outcome index ${planned.id}`,
-    config: [folder, planned.values.window],
-    open: () => new OutcomeIndexWriter(folder, 2 * planned.values.window, failed),
+    name: `outcome index ${id}`,
+    config: [place, values.window],
+    open: () => new OutcomeWriter(openOutcomes(planned, place), 2 * values.window, failed),
     close: (it) => it.close(),
   })
-  return indexed(handler, LISTINGS[planned.provider]!.item.event, writer)
+  return indexed(handler, LISTINGS[provider]!.item.event, writer)
 }
 
 /** The topic of a sink's accepted events, where it has one. */

@@ -90,7 +90,7 @@ export function contextsOf(
 }
 
 /** The first store that a component of the pipeline keeps keys in. */
-function storeOf({ processors }: PartsOf): Store | undefined {
+export function storeOf({ processors }: Pick<PartsOf, "processors">): Store | undefined {
   for (const it of processors) {
     const store = typeof it === "function" ? undefined : it.component.store?.(it.values)
     if (store !== undefined) return store

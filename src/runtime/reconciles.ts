@@ -2,9 +2,10 @@ import { join, resolve } from "node:path"
 import type { ReconcileInfo, Service } from "../admin/service.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import { pause, steadyMs } from "../clock/clock.ts"
+import { Lasting } from "../clock/lasting.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import { RECONCILE } from "../config/sections/reconcile.ts"
-import { DEFAULT_FOLDER } from "../dedupe/location.ts"
+import { DEFAULT_FOLDER, isRedisUrl, locate } from "../dedupe/location.ts"
 import { HooklineError } from "../errors.ts"
 import { parsePublicUrl } from "../http/public-url.ts"
 import { toRecord, type Certificate } from "../reconcile/certificate.ts"
@@ -12,15 +13,21 @@ import { Ledger } from "../reconcile/ledger.ts"
 import { ledgerIn } from "../reconcile/ledger-database.ts"
 import { isRefusal } from "../reconcile/listing.ts"
 import { LISTINGS } from "../reconcile/listings.ts"
-import { indexFolderIn, OutcomeIndex } from "../reconcile/outcome-index.ts"
-import { Reconciler, type Injected, type Target } from "../reconcile/reconciler.ts"
-import { SenderApi } from "../reconcile/sender-api.ts"
+import { OutcomeFolder, type OutcomeStore } from "../reconcile/outcome-index.ts"
+import { Reconciler, type Reconciliation, type Target } from "../reconcile/reconciler.ts"
+import { SenderApi, type Attempted } from "../reconcile/sender-api.ts"
+import { SharedReconcile, type SharedPlace } from "../reconcile/shared-reconcile.ts"
 import type { Logger } from "../telemetry/log.ts"
+import { storeOf } from "./component-context.ts"
 import type { Plan, PlannedPipeline, PlannedReconcile } from "./plan/plan.ts"
 import type { Transaction } from "./resources.ts"
 
 /** How long a certificate's record may take. */
 const PUBLISHED_WITHIN_MS = 30_000
+/** Pause until it tries again to be the one that reconciles. */
+const RETRY_MS = 2000
+/** After this time it says that it is not. */
+const PATIENT_MS = 30_000
 
 /** Opens what reconciles the plan's pipelines, or keeps it; it begins with the commit. Nothing here fails a start or a reload. */
 export function acquireReconciles(
@@ -29,50 +36,92 @@ export function acquireReconciles(
   service: Service,
   log: Logger,
 ): readonly RunningReconcile[] {
-  return plan.reconciles.map((planned) =>
-    transaction.acquire({
-      name: `reconcile ${planned.id}`,
-      config: [reopenConfig(RECONCILE, planned.values), planned.provider, planned.pipeline.source.values],
+  return plan.reconciles.map((planned) => {
+    const { id, values, provider, pipeline } = planned
+    const place = placeInPlan(planned, plan)
+    return transaction.acquire({
+      name: `reconcile ${id}`,
+      config: [reopenConfig(RECONCILE, values), provider, pipeline.source.values, place],
       open: () => {
-        const running = new RunningReconcile(
-          planned,
-          plan,
-          service,
-          log.child({ pipeline: planned.pipeline.id }),
-        )
+        const running = new RunningReconcile(planned, place, service, log.child({ pipeline: pipeline.id }))
         transaction.onCommit(() => running.start())
         return running
       },
       close: (it) => it.close(),
-    }),
-  )
+    })
+  })
 }
 
-/** The folder of a section's ledger, and of the index of outcomes. @param connection of the pipeline's sink */
-export function reconcileFolder(
-  { values }: PlannedReconcile,
-  connection: Connection | undefined,
+/** Where a section keeps what, and publishes its certificates. */
+export interface ReconcilePlace {
+  readonly connection: string
+  readonly folder: string
+  /** undefined: the pipeline has no store that replicas share. */
+  readonly shared: SharedPlace | undefined
+}
+
+/** @param connections ids; the first serves sinks that name none */
+export function placeIn(
+  { id, values, pipeline, provider }: PlannedReconcile,
   baseDir: string,
-): string {
-  const logDirectory = connection?.kind.logFolder?.(connection.values)
-  return values.directory ?? resolve(logDirectory ?? join(baseDir, DEFAULT_FOLDER))
+  connections: Iterable<string>,
+  find: (id: string) => Connection | undefined,
+): ReconcilePlace {
+  const { connection = [...connections][0] ?? "" } = pipeline.sink.values as { connection?: string }
+  const used = find(connection)
+  const logDirectory = used?.kind.logFolder?.(used.values)
+  const folder = values.directory ?? resolve(logDirectory ?? join(baseDir, DEFAULT_FOLDER))
+  const { store = "", ca } = storeOf(pipeline) ?? {}
+  const location = isRedisUrl(store)
+    ? locate(store, { pipeline: pipeline.id, logDirectory, baseDir }, ca)
+    : undefined
+  if (location?.kind !== "redis") return { connection, folder, shared: undefined }
+  // services that share a Redis may have sections of one id
+  const which = [provider, values.api, values.endpoint, pipeline.id, pipeline.source.values["path"]]
+  const reconcile = `${id}:${Bun.hash(JSON.stringify(which)).toString(36)}`
+  return { connection, folder, shared: { ...location, reconcile } }
 }
 
-/** The folder of a section's index of outcomes. */
-export const outcomeFolder = (planned: PlannedReconcile, plan: Plan): string =>
-  indexFolderIn(folderIn(planned, plan), planned.id)
+export const placeInPlan = (planned: PlannedReconcile, { baseDir, connections }: Plan): ReconcilePlace =>
+  placeIn(planned, baseDir, connections.keys(), (id) => connections.get(id))
 
-const folderIn = (planned: PlannedReconcile, plan: Plan): string =>
-  reconcileFolder(planned, plan.connections.get(connectionOf(planned, plan)), plan.baseDir)
+/** Where the outcomes of a section's events are, for a sender whose list does not say what it got. */
+export function openOutcomes({ id }: PlannedReconcile, { folder, shared }: ReconcilePlace): OutcomeStore {
+  return shared === undefined ? new OutcomeFolder(folder, id) : new SharedReconcile(shared)
+}
 
-/** The id of the connection of a section's pipeline. */
-function connectionOf({ pipeline }: PlannedReconcile, plan: Plan): string {
-  const { connection } = pipeline.sink.values as { connection?: string }
-  return connection ?? plan.connections.keys().next().value ?? ""
+type Surroundings = Pick<Reconciliation, "certified" | "signal"> & {
+  readonly log: Logger
+  readonly target: Pick<Target, "problem" | "inject">
+  /** undefined: nothing is to be kept. */
+  readonly held: SharedReconcile | undefined
+  readonly ledgerFolder: string
+}
+
+/** Opens what compares a section. @throws HooklineError `log_locked`, `log_io` */
+export function openReconciler(
+  planned: PlannedReconcile,
+  place: ReconcilePlace,
+  { target, held, ledgerFolder, ...more }: Surroundings,
+): Reconciler {
+  const { id, values, pipeline, provider } = planned
+  const listing = LISTINGS[provider]!
+  return new Reconciler({
+    ...more,
+    id,
+    provider,
+    api: new SenderApi(listing, values, more.signal),
+    ledger: new Ledger(ledgerIn(ledgerFolder, id), more.log),
+    index: listing.item.got === undefined ? (held ?? openOutcomes(planned, place)) : undefined,
+    shared: held,
+    target: { ...target, isAt: (url) => isPipelineAt(pipeline, url) },
+    windowMs: values.window,
+    everyMs: values.every,
+  })
 }
 
 /** Whether a URL's path, and its host where the pipeline has a `public_url`, are the pipeline's. */
-export function isPipelineAt({ source }: PlannedPipeline, text: string): boolean {
+function isPipelineAt({ source }: PlannedPipeline, text: string): boolean {
   const { path, public_url: configured } = source.values as { path: string; public_url?: string }
   const url = URL.parse(text)
   if (url === null) return false
@@ -83,20 +132,22 @@ export function isPipelineAt({ source }: PlannedPipeline, text: string): boolean
   return url.origin === own.origin && (own.pathname === "/" ? fits : url.pathname === own.pathname)
 }
 
-/** One `[reconcile:<id>]` section of this service. The writer lock of its ledger lets one process have it. */
+/** One `[reconcile:<id>]` section of this service. One process has it: its ledger's writer lock, and that in Redis, let one. */
 export class RunningReconcile {
   readonly #planned: PlannedReconcile
-  readonly #plan: Plan
+  readonly #place: ReconcilePlace
   readonly #service: Service
   readonly #log: Logger
   readonly #stopping = new AbortController()
+  readonly #waiting = new Lasting({ afterMs: PATIENT_MS, remindMs: 24 * 3_600_000 })
   #reconciler: Reconciler | undefined
   #problem: string | undefined
+  #isElsewhere = false
   #running: Promise<void> = Promise.resolve()
 
-  constructor(planned: PlannedReconcile, plan: Plan, service: Service, log: Logger) {
+  constructor(planned: PlannedReconcile, place: ReconcilePlace, service: Service, log: Logger) {
     this.#planned = planned
-    this.#plan = plan
+    this.#place = place
     this.#service = service
     this.#log = log
   }
@@ -114,6 +165,7 @@ export class RunningReconcile {
       provider,
       completeAtMs: state?.completeAtMs,
       problem: this.#problem ?? state?.problem,
+      isElsewhere: this.#isElsewhere,
       endpoint: state?.endpoint,
       window: state?.window,
       certificates: state?.certificates ?? [],
@@ -127,52 +179,52 @@ export class RunningReconcile {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping
-    const { id, values } = this.#planned
-    const location = ledgerIn(folderIn(this.#planned, this.#plan), id)
+    const { shared } = this.#place
+    await using opened = new AsyncDisposableStack()
+    const own = shared && opened.use(new SharedReconcile(shared))
     while (!signal.aborted) {
       try {
-        const ledger = new Ledger(location, this.#log)
-        this.#problem = undefined
-        try {
-          await this.#open(ledger).run()
-        } finally {
-          await ledger.close()
-        }
+        await this.#reconcile(own)
       } catch (error) {
-        const { message } = error as Error
-        // another process of the service has it, or the disk fails
-        if (this.#problem !== message)
-          this.#log.warn({ reconcile: id, problem: message }, "does not reconcile now")
-        this.#problem = message
+        // another process of the service has it, Redis is down, or the disk fails
+        const { message: problem } = error as Error
+        this.#problem = problem
+        this.#isElsewhere = error instanceof HooklineError && error.code === "log_locked"
+        if (this.#waiting.began(problem) !== undefined)
+          this.#log[this.#isElsewhere ? "info" : "warn"](
+            { reconcile: this.#planned.id, problem },
+            "does not reconcile now",
+          )
       }
-      await pause(values.every, signal)
+      await pause(RETRY_MS, signal)
     }
   }
 
-  #open(ledger: Ledger): Reconciler {
-    const { id, values, pipeline, provider } = this.#planned
-    const { signal } = this.#stopping
-    const listing = LISTINGS[provider]!
-    return (this.#reconciler = new Reconciler({
-      id,
-      pipeline: pipeline.id,
-      provider,
-      api: new SenderApi(listing, values, signal),
-      ledger,
-      index:
-        listing.item.got === undefined
-          ? new OutcomeIndex(outcomeFolder(this.#planned, this.#plan))
-          : undefined,
+  async #reconcile(shared: SharedReconcile | undefined): Promise<void> {
+    const held = await shared?.hold()
+    const stopping = this.#stopping.signal
+    const reconciler = openReconciler(this.#planned, this.#place, {
+      held: shared,
+      ledgerFolder: this.#place.folder,
       target: this.#target(),
-      windowMs: values.window,
-      everyMs: values.every,
       certified: (certificate) => this.#publish(certificate),
       log: this.#log,
-      signal,
-    }))
+      signal: held === undefined ? stopping : AbortSignal.any([stopping, held]),
+    })
+    this.#reconciler = reconciler
+    this.#problem = undefined
+    this.#isElsewhere = false
+    this.#waiting.ended()
+    try {
+      await reconciler.run()
+    } finally {
+      this.#reconciler = undefined
+      await reconciler.close()
+    }
+    held?.throwIfAborted()
   }
 
-  #target(): Target {
+  #target(): Surroundings["target"] {
     const { values, pipeline } = this.#planned
     return {
       problem: async () => {
@@ -181,11 +233,10 @@ export class RunningReconcile {
         return state === "ready" || state === "partly ready" ? found : (found ?? `the service is ${state}`)
       },
       inject: values.inject === "true" ? (body) => this.#inject(body) : undefined,
-      isAt: (url) => isPipelineAt(pipeline, url),
     }
   }
 
-  async #inject(body: string): Promise<Injected> {
+  async #inject(body: string): Promise<Attempted> {
     const { pipeline } = this.#planned
     const [receiver] = this.#service.receivers()
     const result = await receiver?.submit({
@@ -204,6 +255,7 @@ export class RunningReconcile {
     })
     const status = result?.status ?? 503
     const reason = `answered ${status}`
+    if (status === 503) throw new HooklineError("unavailable", `the pipeline ${reason}`)
     if (status < 300) return { outcome: "accepted", reason }
     return { outcome: isRefusal(status) ? `refused ${status}` : undefined, reason }
   }
@@ -214,10 +266,7 @@ export class RunningReconcile {
     const { certificate_topic: topic } = values
     if (topic === undefined) return
     await using opened = new AsyncDisposableStack()
-    const broker = opened.adopt(
-      await this.#service.openBroker(connectionOf(this.#planned, this.#plan)),
-      (it) => it.close(),
-    )
+    const broker = opened.adopt(await this.#service.openBroker(this.#place.connection), (it) => it.close())
     broker.prepare([topic])
     const value = { reconcile: id, pipeline: pipeline.id, provider, ...toRecord(certificate) }
     await broker.publish(

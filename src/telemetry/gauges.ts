@@ -29,6 +29,7 @@ export interface ObservedSenders {
 }
 
 interface ReconcileGauges {
+  readonly isElsewhere: boolean
   readonly id: string
   /** Milliseconds since 1970; undefined: never. */
   readonly completeAtMs: number | undefined
@@ -162,7 +163,10 @@ const reconciled =
 const SENDER_GAUGES = [
   ...gaugesOf(
     "reconcile",
-    ({ reconciles }: ObservedSenders) => Iterator.from(reconciles()).map((it) => [it.id, it] as const),
+    ({ reconciles }: ObservedSenders) =>
+      Iterator.from(reconciles())
+        .filter((it) => !it.isElsewhere)
+        .map((it) => [it.id, it] as const),
     {
       reconcile_listed_events: ["Events that the sender lists in the window.", reconciled("listed")],
       reconcile_missing_events: [

@@ -131,9 +131,12 @@ const Search = ({ typed, input, found, search }: SearchProps) => (
 )
 
 /** What a sender lists, now and by the hour, and what became of it. */
-const Certificates = ({ it: { id, window, certificates } }: { it: ReconcileOverview }) => (
+const Certificates = ({ it: { id, problem, window, certificates } }: { it: ReconcileOverview }) => (
   <table class="certificates">
-    <caption>Reconciled with {id}</caption>
+    <caption>
+      Reconciled with {id}
+      {problem !== null && `: ${problem}`}
+    </caption>
     <thead>
       <tr>
         {["From", "Listed", "Missing", "Recovered", "Open", "Unrecoverable"].map((name) => (

@@ -96,14 +96,18 @@ export async function overviewOf({ service, sampler }: OverviewDeps): Promise<Ov
 }
 
 const reconcileOverview = ({
+  id,
+  pipeline,
+  provider,
   completeAtMs,
   window,
   certificates,
   problem,
   endpoint,
-  ...it
 }: ReconcileInfo): ReconcileOverview => ({
-  ...it,
+  id,
+  pipeline,
+  provider,
   complete_at: completeAtMs ?? null,
   problem: problem ?? null,
   endpoint: endpoint ?? null,
@@ -235,7 +239,8 @@ function* attentionOfSenders(service: Service): Iterable<Attention> {
         pipeline,
         connection: null,
       }
-  for (const { id, pipeline, problem, endpoint, window } of service.reconciles()) {
+  for (const { id, pipeline, problem, endpoint, window, isElsewhere } of service.reconciles()) {
+    if (isElsewhere) continue
     const about = { pipeline, connection: null }
     if (problem !== undefined) yield { level: "warning", text: `Can't reconcile ${id}: ${problem}`, ...about }
     if (endpoint !== undefined) yield { level: "error", text: `${id}: ${endpoint}`, ...about }

@@ -1,0 +1,82 @@
+import { createPrivateKey } from "node:crypto"
+import { SignJWT } from "jose"
+import { steadyMs } from "../clock/clock.ts"
+import { HooklineError } from "../errors.ts"
+import { textAt, type Listing } from "./listing.ts"
+
+/** A token is renewed so long before it expires. */
+const MARGIN_MS = 60_000
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly bytes: Uint8Array
+}
+
+export function parsed({ bytes }: Answer): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString())
+  } catch {
+    return undefined
+  }
+}
+
+/** What requests to a sender's API prove themselves with, from the credentials of the configuration. */
+export class Authorization {
+  readonly #listing: Listing
+  readonly #credentials: string
+  readonly #fetch: (path: string, init: RequestInit) => Promise<Answer>
+  #token: { readonly text: string; readonly untilMs: number } | undefined
+
+  constructor(
+    listing: Listing,
+    credentials: string,
+    fetch: (path: string, init: RequestInit) => Promise<Answer>,
+  ) {
+    this.#listing = listing
+    this.#credentials = credentials
+    this.#fetch = fetch
+  }
+
+  /** @param nowMs by the sender's clock, in milliseconds since 1970 @throws HooklineError `refused`; Error: there is none now */
+  async headers(nowMs: number): Promise<{ readonly [name: string]: string }> {
+    const { auth } = this.#listing
+    const credentials = this.#credentials
+    if (auth.kind === "header") return { [auth.name]: credentials }
+    if (auth.kind === "basic") return { Authorization: basic(`${credentials}:`) }
+    if (auth.kind === "oauth") return { Authorization: `Bearer ${await this.#exchanged(auth.path)}` }
+    const [, app, key] = /^([\w.]+):\s*(-----BEGIN [^]+)$/.exec(credentials) ?? []
+    if (auth.kind === "bearer" || app === undefined) return { Authorization: `Bearer ${credentials}` }
+    const nowS = Math.floor(nowMs / 1000)
+    // GitHub allows ten minutes, and for clocks that are ahead
+    const jwt = new SignJWT({ iss: app, iat: nowS - 60, exp: nowS + 480 }).setProtectedHeader({
+      alg: "RS256",
+    })
+    return { Authorization: `Bearer ${await jwt.sign(createPrivateKey(key!))}` }
+  }
+
+  /** A request with it was answered 401. */
+  refused(): void {
+    this.#token = undefined
+  }
+
+  async #exchanged(path: string): Promise<string> {
+    if (this.#token !== undefined && steadyMs() < this.#token.untilMs) return this.#token.text
+    const headers = {
+      Authorization: basic(this.#credentials),
+      "Content-Type": "application/x-www-form-urlencoded",
+    }
+    const body = "grant_type=client_credentials"
+    const answer = await this.#fetch(path, { method: "POST", headers, body })
+    // the request is made again
+    if (answer.status === 429 || answer.status >= 500) throw new Error(`no token, HTTP ${answer.status}`)
+    const text = textAt(parsed(answer), "/access_token")
+    if (text === undefined)
+      throw new HooklineError("refused", `${this.#listing.title} gives no token: HTTP ${answer.status}`)
+    const lifeMs = Number(textAt(parsed(answer), "/expires_in") ?? 0) * 1000
+    this.#token = { text, untilMs: steadyMs() + lifeMs - MARGIN_MS }
+    return text
+  }
+}
+
+const basic = (text: string): string => `Basic ${Buffer.from(text).toString("base64")}`

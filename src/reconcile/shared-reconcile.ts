@@ -1,0 +1,130 @@
+import { steadyMs } from "../clock/clock.ts"
+import { RedisLink, releaseKey, renewKey, type RedisServer } from "../dedupe/redis-client.ts"
+import { HooklineError } from "../errors.ts"
+import { HOUR_MS, type Certificate } from "./certificate.ts"
+import type { OutcomeStore } from "./outcome-index.ts"
+
+/*
+ * What replicas share of a reconcile, in the Redis of their Deduplicator. Keys are `hookline:reconcile:<name>:` and
+ *
+ *   holder               the process that reconciles; it expires some time after it was last renewed
+ *   from                 from when the next holder must list, in milliseconds since 1970 by the sender's clock
+ *   attempts:<event>     how often an event was asked for again
+ *   certificate:<hour>   JSON: the last one that was published
+ *   outcomes:<hour>      list of texts of whole lines: the index of outcomes
+ *
+ * Each replica has a ledger of its own: one that takes over lists again.
+ */
+const LEASE_MS = 30_000
+const CONNECTED_WITHIN_MS = 3000
+const KEPT_MS = 32 * 24 * HOUR_MS
+/** Texts of an index that one request reads: each is a second of a process. */
+const TEXTS = 60
+
+/** Where a reconcile shares what. */
+export interface SharedPlace extends RedisServer {
+  readonly reconcile: string
+}
+
+export class SharedReconcile implements OutcomeStore, AsyncDisposable {
+  readonly #link: RedisLink
+  readonly #prefix: string
+  readonly #owner = crypto.randomUUID()
+  readonly #leaseMs: number
+  #renewals: Timer | undefined
+
+  constructor(place: SharedPlace, leaseMs = LEASE_MS) {
+    this.#leaseMs = leaseMs
+    this.#prefix = `hookline:reconcile:${place.reconcile}:`
+    // its failures are those of who asks
+    const log = { info() {}, error() {} }
+    this.#link = new RedisLink(place, { log, connected: async () => {} })
+  }
+
+  /**
+   * Becomes the one process that reconciles.
+   *
+   * @returns aborts when it can't be sure any more that it is
+   * @throws HooklineError `log_locked`: another process is; `unavailable`
+   */
+  async hold(): Promise<AbortSignal> {
+    const untilMs = steadyMs() + CONNECTED_WITHIN_MS
+    while (this.#link.ready() !== true && steadyMs() < untilMs) await Bun.sleep(20)
+    const key = `${this.#prefix}holder`
+    const lost = new AbortController()
+    const abort = (): void => {
+      clearInterval(this.#renewals)
+      lost.abort(new HooklineError("unavailable", "another process of the service may reconcile now"))
+    }
+    let renewedMs = steadyMs()
+    const set = await this.#link.send("SET", [key, this.#owner, "NX", "PX", `${this.#leaseMs}`])
+    // the reply to an earlier one may have been lost
+    if (set === null && !(await renewKey(this.#link, key, this.#owner, this.#leaseMs)))
+      throw new HooklineError("log_locked", "another process of the service reconciles")
+    clearInterval(this.#renewals)
+    this.#renewals = setInterval(async () => {
+      const sentMs = steadyMs()
+      // before another one can begin
+      if (sentMs - renewedMs > (2 / 3) * this.#leaseMs) return abort()
+      const isHeld = await renewKey(this.#link, key, this.#owner, this.#leaseMs).catch(() => undefined)
+      if (isHeld === true) renewedMs = sentMs
+      if (isHeld === false) abort()
+    }, this.#leaseMs / 6)
+    return lost.signal
+  }
+
+  /** From when the next holder must list; 0: there was none. */
+  async from(): Promise<number> {
+    return Number((await this.#link.send("GET", [`${this.#prefix}from`])) ?? 0)
+  }
+
+  async saveFrom(ms: number): Promise<void> {
+    await this.#set("from", `${ms}`)
+  }
+
+  /** Counts an attempt, or takes it back. @returns how many there were, with this one */
+  async attempt(event: string, by: 1 | -1): Promise<number> {
+    const key = `${this.#prefix}attempts:${event}`
+    const attempts = await this.#link.send("INCRBY", [key, `${by}`])
+    await this.#link.send("PEXPIRE", [key, `${KEPT_MS}`])
+    return Number(attempts)
+  }
+
+  /** The last one of an hour that any process published. */
+  async certificate(fromMs: number): Promise<Certificate | undefined> {
+    const json = await this.#link.send("GET", [`${this.#prefix}certificate:${fromMs}`])
+    return json === null ? undefined : (JSON.parse(String(json)) as Certificate)
+  }
+
+  async certify(certificate: Certificate): Promise<void> {
+    await this.#set(`certificate:${certificate.fromMs}`, JSON.stringify(certificate))
+  }
+
+  async append(hour: number, lines: string, keptMs: number): Promise<void> {
+    const key = `${this.#prefix}outcomes:${hour}`
+    await this.#link.send("RPUSH", [key, lines])
+    await this.#link.send("PEXPIRE", [key, `${keptMs + HOUR_MS}`])
+  }
+
+  async *read(fromHour: number): AsyncIterable<string> {
+    for (let hour = fromHour; hour <= Math.floor(Date.now() / HOUR_MS); hour++)
+      for (let at = 0; ; at += TEXTS) {
+        const range = [`${this.#prefix}outcomes:${hour}`, `${at}`, `${at + TEXTS - 1}`]
+        const texts = (await this.#link.send("LRANGE", range)) as string[]
+        yield* texts
+        if (texts.length < TEXTS) break
+      }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const isHeld = this.#renewals !== undefined
+    clearInterval(this.#renewals)
+    // or it expires
+    if (isHeld) await releaseKey(this.#link, `${this.#prefix}holder`, this.#owner).catch(() => {})
+    this.#link.close()
+  }
+
+  async #set(name: string, text: string): Promise<void> {
+    await this.#link.send("SET", [this.#prefix + name, text, "PX", `${KEPT_MS}`])
+  }
+}

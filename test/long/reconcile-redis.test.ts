@@ -1,0 +1,142 @@
+import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { OutcomeWriter } from "../../src/reconcile/outcome-index.ts"
+import { SharedReconcile } from "../../src/reconcile/shared-reconcile.ts"
+import { GITHUB_ENDPOINT, GITHUB_SECRET, GITHUB_TOKEN, GitHubHook } from "../support/github-hook.ts"
+import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { valuesInLog } from "../support/log-values.ts"
+import { freePort } from "../support/ports.ts"
+import { hasRedis, startRedis, type OwnRedis } from "../support/redis.ts"
+
+setDefaultTimeout(120_000)
+
+const LEASE_MS = 600
+const HOUR_MS = 3_600_000
+
+describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
+  let redis: OwnRedis
+  const opened: AsyncDisposable[] = []
+  beforeEach(async () => {
+    redis ??= await startRedis()
+    for (const it of opened.splice(0)) await it[Symbol.asyncDispose]()
+    await redis.send("FLUSHALL")
+  })
+  afterAll(async () => {
+    for (const it of opened) await it[Symbol.asyncDispose]()
+    await redis?.[Symbol.asyncDispose]()
+  })
+
+  const open = (reconcile = "github"): SharedReconcile => {
+    const place = { url: redis.url, name: "redis", ca: undefined, reconcile }
+    const shared = new SharedReconcile(place, LEASE_MS)
+    opened.push(shared)
+    return shared
+  }
+  const aborted = (signal: AbortSignal): Promise<void> =>
+    new Promise((resolve) => signal.addEventListener("abort", () => resolve()))
+  const locked = { code: "log_locked", message: "another process of the service reconciles" }
+
+  test("one of them reconciles, and another one once it has stopped", async () => {
+    const [a, b] = [open(), open()]
+    const held = await a.hold()
+    await expect(b.hold()).rejects.toMatchObject(locked)
+    await open("another").hold()
+    // longer than the lease: it is renewed
+    await Bun.sleep(2 * LEASE_MS)
+    await expect(b.hold()).rejects.toMatchObject(locked)
+    expect(held.aborted).toBe(false)
+    await a[Symbol.asyncDispose]()
+    await b.hold()
+  })
+
+  test("one that another has replaced stops", async () => {
+    const held = await open().hold()
+    const [key] = (await redis.send("KEYS", "*holder")) as string[]
+    await redis.send("SET", key!, "another")
+    await aborted(held)
+  })
+
+  test("without Redis it stops before another one can begin, and begins again with Redis", async () => {
+    const a = open()
+    const held = await a.hold()
+    const beganMs = performance.now()
+    redis.pause()
+    await aborted(held)
+    expect(performance.now() - beganMs).toBeLessThan(LEASE_MS)
+    redis.resume()
+    await a.hold()
+    await redis.kill()
+    await expect(open().hold()).rejects.toMatchObject({ code: "unavailable" })
+    await redis.start()
+  })
+
+  test("what one indexed while Redis was down, another reads", async () => {
+    const failures: unknown[] = []
+    const writer = new OutcomeWriter(open(), HOUR_MS, (error) => failures.push(error))
+    await redis.kill()
+    writer.add("a", "accepted")
+    while (failures.length === 0) await Bun.sleep(50)
+    await redis.start()
+    writer.add("b", "refused 400")
+    const reader = open()
+    const lines = async (): Promise<string> => {
+      const read = Array.fromAsync(reader.read(Math.floor(Date.now() / HOUR_MS) - 1))
+      return (await read.catch(() => [])).join("")
+    }
+    while ((await lines()) !== "accepted\ta\nrefused 400\tb\n") await Bun.sleep(50)
+    expect(await Array.fromAsync(reader.read(Math.floor(Date.now() / HOUR_MS) + 1))).toEqual([])
+    await writer.close()
+  })
+
+  test("a service of two has each event delivered again once, and goes on where the one that reconciles is killed", async () => {
+    const ports = [await freePort(), await freePort()] as const
+    const urls = ports.map((port) => `http://127.0.0.1:${port}/hooks`)
+    await using hook = new GitHubHook(urls[0])
+    hook.deliveredAgoMs = 300_000
+    for (const guid of ["1", "2", "3"]) await hook.send(guid)
+    using folder = temporaryFolder()
+    const replica = (name: string, port: number) =>
+      startHookline(configuration(redis, hook, port), {
+        folder: `${folder.path}/${name}`,
+      })
+    await using a = await replica("a", ports[0])
+    const first = await a.logged(({ msg }) => msg === "reconciled")
+    expect(first).toMatchObject({ recovered: 3, open: 0 })
+    await using b = await replica("b", ports[1])
+    const asked = (): number => hook.requests.filter((it) => it.startsWith("POST")).length
+    expect(asked()).toBe(3)
+    a.signal("SIGKILL")
+    await a.exited
+    await hook.send("4")
+    hook.url = urls[1]!
+    expect(await b.logged(({ msg }) => msg === "reconciled")).toMatchObject({ missing: 4, recovered: 4 })
+    expect(asked()).toBe(4)
+    // which hours were certified before, the first one left in Redis
+    expect(b.log.filter(({ msg }) => msg === "certificate: nothing is missing")).toEqual([])
+    await b.stop()
+    const values = await Promise.all(["a", "b"].map((it) => valuesInLog(`${folder.path}/${it}/log`, "hooks")))
+    const events = values.flat().map((value) => (JSON.parse(value) as { k: string }).k)
+    expect(events.toSorted()).toEqual(["1", "2", "3", "4"])
+  })
+})
+
+const configuration = (redis: OwnRedis, hook: GitHubHook, port: number): string => `
+[connection:log]
+directory = log
+[pipeline:hooks:WebHookSource]
+host = 127.0.0.1
+port = ${port}
+path = /hooks
+[pipeline:hooks:Verifier]
+provider = github
+secret = ${GITHUB_SECRET}
+[pipeline:hooks:Deduplicator]
+store = ${redis.url}
+[pipeline:hooks:BrokerSink]
+topic = hooks
+[reconcile:github]
+pipeline = hooks
+credentials = ${GITHUB_TOKEN}
+endpoint = ${GITHUB_ENDPOINT}
+api = ${hook.api}
+every = 1s
+`

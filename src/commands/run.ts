@@ -81,7 +81,7 @@ export async function run(flags: ConfigFlags & ComponentFlags & { watch?: true }
 }
 
 /** The configuration file, and where each connection leads. */
-function describePlan({ configuration, baseDir, connections }: Plan): object {
+function describePlan({ draft: { configuration }, baseDir, connections }: Plan): object {
   const described = [...connections].map(([id, { kind, values }]) => [id, kind.describe(values).place])
   return {
     configuration: configuration && join(baseDir, basename(configuration.file)),

@@ -245,13 +245,13 @@ export class Application {
     try {
       this.#draft = undefined
       const changes = await running.reload(
-        () => this.#readAgain(recordIn(inputs)),
+        () => this.#readAgain(recordIn(inputs), running.plan),
         (error) => {
           const listens = running.listening.length > 0
           return this.#explain(error, { alone: false, ...(listens && { running: running.plan }) })
         },
       )
-      this.#configuration = running.plan.configuration
+      this.#configuration = running.plan.draft.configuration
       this.#inputs.clear()
       return changes
     } finally {
@@ -262,11 +262,11 @@ export class Application {
     }
   }
 
-  *#readAgain(reads: (file: string) => void): Steps<Plan> {
+  *#readAgain(reads: (file: string) => void, before: Plan): Steps<Plan> {
     for (const module of this.#options.modules?.keys() ?? []) reads(module)
     const configuration = this.#readConfiguration && (yield* this.#readConfiguration(reads, true))
     this.#draft = this.#draftOf(configuration, reads)
-    return yield* makePlan(this.#draft)
+    return yield* makePlan(this.#draft, before)
   }
 
   async #explain(error: unknown, options: DiagnosisOptions): Promise<unknown> {

@@ -1,7 +1,7 @@
 import type { Broker } from "../brokers/broker.ts"
 import type { Component, ComponentKind, Made } from "../components/define-component.ts"
 import { components } from "../components/registry.ts"
-import { reopenConfig } from "../config/options/reloading.ts"
+import { fingerprints } from "../config/options/reloading.ts"
 import type { Steps } from "../clock/slices.ts"
 import { nameOf } from "../dedupe/location.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
@@ -70,12 +70,13 @@ export function* acquirePipelines(deps: PipelineDependencies): Steps<BuiltPipeli
 function acquirePipeline(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
   const { transaction, connections, plan } = deps
   const { id, source, processors, sink } = pipeline
-  const steps = [source, ...processors, sink].map((it) =>
-    typeof it === "function" ? it : [it.component, reopenConfig(it.component, it.values)],
+  // every option of a component is of the kind that reopens: a pipeline that was not read again is the same object
+  const files = [source, ...processors, sink].flatMap((it) =>
+    typeof it === "function" ? [] : fingerprints(it.component, it.values),
   )
   return transaction.acquire({
     name: `pipeline ${id}`,
-    config: [steps, plan.baseDir, indexOf(pipeline, plan)?.place],
+    config: [pipeline, files, plan.baseDir, indexOf(pipeline, plan)?.place],
     open: () => build(pipeline, deps),
     fits: ({ uses }) =>
       [...uses].every(([asked, { broker, deliveryTimeoutMs }]) => {

@@ -35,7 +35,7 @@ export async function logReload(
   const durationMs = Math.round(performance.now() - startedMs)
   const changed = describeChanges(changes)
   log.info({ ...changed, duration_ms: durationMs }, "reloaded")
-  const variables = [...(application.plan.configuration?.variables ?? [])]
+  const variables = [...(application.plan.draft.configuration?.variables ?? [])]
   if (Object.keys(changed).length === 0 && variables.length > 0)
     log.info(
       { variables },

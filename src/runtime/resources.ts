@@ -197,9 +197,10 @@ async function closeAll(all: readonly Resource[], untilMs: number): Promise<void
 function isEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true
   if (!isPlain(a) || !isPlain(b) || Array.isArray(a) !== Array.isArray(b)) return false
-  const [ofA, ofB] = [Object.entries(a), Object.entries(b)]
+  const keys = Object.keys(a)
   return (
-    ofA.length === ofB.length && ofA.every(([key, value]) => Object.hasOwn(b, key) && isEqual(value, b[key]))
+    keys.length === Object.keys(b).length &&
+    keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key]))
   )
 }
 

@@ -63,6 +63,13 @@ export class WrongValue extends Error {
 // oxlint-disable-next-line no-explicit-any
 type AnyOption = Option<any, any>
 export type OptionSet = { readonly [key: string]: AnyOption }
+
+/** The options of a set with their keys: one list, of which each section of a file with thousands is read. */
+export const optionsIn = (options: OptionSet): readonly (readonly [key: string, option: AnyOption])[] =>
+  LISTED.getOrInsertComputed(options, () => Object.entries(options))
+
+const LISTED = new WeakMap<OptionSet, readonly (readonly [string, AnyOption])[]>()
+
 /** The values of a set of options, by key. */
 export type Values<O extends OptionSet> = {
   // oxlint-disable-next-line no-explicit-any

@@ -1,5 +1,5 @@
 import { enumerate } from "../file/nearest.ts"
-import type { OptionSet, Relations } from "./option.ts"
+import { optionsIn, type OptionSet, type Relations } from "./option.ts"
 import type { Checking, Section } from "./section.ts"
 
 /*
@@ -22,10 +22,13 @@ export function only<O extends OptionSet>(
 /** Reports options that are given where they have no effect, missing where they are required, or in conflict. */
 export function checkRelations({ options }: Section, checking: Checking<OptionSet>): void {
   const { values, isGiven, wrong, warn } = checking
-  const unmetOf = (key: string) =>
-    Object.entries(options[key]!.relations.only ?? {}).find(([other, words]) => !holds(values[other], words))
-  for (const [key, { relations }] of Object.entries(options)) {
+  const unmetOf = (key: string) => {
+    const { only: conditions } = options[key]!.relations
+    return conditions && Object.entries(conditions).find(([other, words]) => !holds(values[other], words))
+  }
+  for (const [key, { relations }] of optionsIn(options)) {
     const { only: conditions = {}, requiredThen, unused, needs, excludes } = relations
+    if (relations.only === undefined && needs === undefined && excludes === undefined) continue
     const unmet = unmetOf(key)
     if (unmet !== undefined) {
       const [other, words] = unmet

@@ -13,8 +13,15 @@ export function reopenConfig(
   values: { readonly [key: string]: unknown },
 ): unknown {
   const own = Object.fromEntries(keysBy("reopen", section).map((key) => [key, values[key]]))
-  return [own, inputsOf(section, own).map((file) => [file, fingerprint(file)])]
+  return [own, fingerprints(section, own)]
 }
+
+/** The files that a section's options name to be read, each with what its contents are told apart by. */
+export const fingerprints = (
+  section: Pick<Section, "options">,
+  values: { readonly [key: string]: unknown },
+): readonly (readonly [file: string, print: string])[] =>
+  inputsOf(section, values).map((file) => [file, fingerprint(file)])
 
 function fingerprint(file: string): string {
   try {

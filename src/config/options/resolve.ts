@@ -2,7 +2,7 @@ import { resolve } from "node:path"
 import { suggest } from "../file/nearest.ts"
 import { camelCase } from "./in-code.ts"
 import { checkRelations } from "./relations.ts"
-import { quote, WrongValue, type OptionSet, type ParseContext } from "./option.ts"
+import { optionsIn, quote, WrongValue, type OptionSet, type ParseContext } from "./option.ts"
 import type { Place, Problems } from "../file/problems.ts"
 import type { Checking, Section } from "./section.ts"
 import { placeOf, type FileSection, type FileText } from "../file/configuration-file.ts"
@@ -103,21 +103,23 @@ class SectionReader implements Resolved<OptionSet> {
   }
 
   reportUnknown(strange?: (key: string) => string | undefined): void {
-    const names = Object.keys(this.#section.options)
-    for (const [key, text] of this.#found.section?.texts ?? []) {
-      if (names.includes(key)) continue
+    const { options } = this.#section
+    const { section, inCode } = this.#found
+    for (const [key, text] of section?.texts ?? []) {
+      if (Object.hasOwn(options, key)) continue
       reportInterpolation(text, this.#report)
-      this.#report(placeOfText(text), strange?.(key) ?? unknown("key", key, names))
+      this.#report(placeOfText(text), strange?.(key) ?? unknown("key", key, Object.keys(options)))
     }
-    const namesInCode = names.map(camelCase)
-    for (const [key, value] of Object.entries(this.#found.inCode ?? {})) {
+    if (inCode === undefined) return
+    const namesInCode = Object.keys(options).map(camelCase)
+    for (const [key, value] of Object.entries(inCode)) {
       if (value !== undefined && !namesInCode.includes(key))
         this.#report(this.#placeInCode(key), strange?.(key) ?? unknown("option", key, namesInCode))
     }
   }
 
   read(): void {
-    for (const [key, option] of Object.entries(this.#section.options)) {
+    for (const [key, option] of optionsIn(this.#section.options)) {
       const value = this.#read(key, option)
       if (value instanceof WrongValue) this.wrong(key, value.message)
       else if (value !== undefined) this.values[key] = value
@@ -141,8 +143,9 @@ class SectionReader implements Resolved<OptionSet> {
     const inCode = this.#valueInCode(key)
     if (inCode !== undefined) return fromCode(option, inCode, { baseDir, defined })
     if (text !== undefined) return readText(option, text, defined)
-    const defaultText = defaults?.[key] ?? option.defaultText
+    const defaultText = defaults?.[key]
     if (defaultText !== undefined) return option.parse(defaultText, { baseDir, defined })
+    if (option.defaultText !== undefined) return defaultOf(option, baseDir)
     return option.presence === "required" ? new WrongValue(this.#missing(key, option)) : undefined
   }
 
@@ -154,7 +157,8 @@ class SectionReader implements Resolved<OptionSet> {
   }
 
   #valueInCode(key: string): unknown {
-    return this.#found.inCode?.[camelCase(key)]
+    const { inCode } = this.#found
+    return inCode === undefined ? undefined : inCode[camelCase(key)]
   }
 
   #textOf(key: string): FileText | undefined {
@@ -208,9 +212,24 @@ export function inputsOf(
   section: Pick<Section, "options">,
   values: { readonly [key: string]: unknown },
 ): string[] {
-  const named = Object.entries(section.options).flatMap(([key, { isInput }]) => (isInput ? values[key] : []))
-  return named.flatMap((file) => (typeof file === "string" ? resolve(file) : []))
+  const files: string[] = []
+  for (const [key, { isInput }] of optionsIn(section.options)) {
+    const file = isInput ? values[key] : undefined
+    if (typeof file === "string") files.push(resolve(file))
+  }
+  return files
 }
+
+/** The value of an option's own default: the same for all sections of a folder. */
+function defaultOf(option: OptionSet[string], baseDir: string): unknown {
+  const known = DEFAULTS.get(option)
+  if (known?.baseDir === baseDir) return known.value
+  const value: unknown = option.parse(option.defaultText!, { baseDir })
+  DEFAULTS.set(option, { baseDir, value })
+  return value
+}
+
+const DEFAULTS = new WeakMap<OptionSet[string], { readonly baseDir: string; readonly value: unknown }>()
 
 /** Checks a value of code. A problem's message is free of what must not be printed. */
 function fromCode(option: OptionSet[string], value: unknown, context: ParseContext): unknown {

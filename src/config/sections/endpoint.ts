@@ -52,16 +52,20 @@ export function reachable({ host, port }: EndpointOptions): EndpointOptions {
 
 /** A host as the system binds it: equal keys are one address, however it is spelled. */
 export function hostKey(host: string): string {
+  // nearly all are IPv4 addresses as they should be spelled
+  if (/^(?:[1-9]\d\d?|\d)(?:\.(?:[1-9]\d\d?|\d)){3}$/.test(host) && isIP(host) === 4) return host
   const name = host.toLowerCase()
   if (name === "localhost") return "127.0.0.1"
   return ipaddr.isValid(name) ? ipaddr.process(name).toString() : name
 }
 
 /** A path as requests arrive with it, non-ASCII characters escaped: equal keys are one path. */
-export const pathKey = (path: string): string => new URL(`http://host${path}`).pathname
+export const pathKey = (path: string): string =>
+  /^(?:\/[\w-]+)+$/.test(path) ? path : new URL(`http://host${path}`).pathname
 
 /** Whether a host to listen on is reachable from this machine only. */
 export function isLoopback(host: string): boolean {
+  if (host === "127.0.0.1") return true
   if (host.toLowerCase() === "localhost") return true
   return ipaddr.isValid(host) && ipaddr.process(host).range() === "loopback"
 }

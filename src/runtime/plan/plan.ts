@@ -1,12 +1,10 @@
-import type { Connection } from "../../brokers/define-connection.ts"
-import type { Component, ComponentKind } from "../../components/define-component.ts"
+import type { Component } from "../../components/define-component.ts"
 import { ADMIN } from "../../config/sections/admin.ts"
 import {
   CONNECTION_OPTIONS,
   resolveConnection,
   type ResolvedConnection,
 } from "../../brokers/resolve-connection.ts"
-import type { OptionSet, Values } from "../../config/options/option.ts"
 import { Problems } from "../../config/file/problems.ts"
 import {
   checkDefaults,
@@ -14,15 +12,17 @@ import {
   type Found,
   type OptionsFromCode,
 } from "../../config/options/resolve.ts"
-import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
+import type { FileSection } from "../../config/file/configuration-file.ts"
 import { TRACES } from "../../config/sections/traces.ts"
-import type { RECONCILE } from "../../config/sections/reconcile.ts"
 import { SERVICE } from "../../config/sections/service.ts"
-import type { Processor } from "../../pipeline/event.ts"
 import type { Steps } from "../../clock/slices.ts"
-import type { ConnectionSpec } from "../connection-spec.ts"
-import type { Pipeline } from "../pipeline.ts"
-import { resolvePipelines, sectionsByComponent, type ResolvedPart } from "./resolve-pipelines.ts"
+import {
+  resolvePipelines,
+  sectionsByComponent,
+  type ResolvedPart,
+  type ResolvedPipeline,
+} from "./resolve-pipelines.ts"
+import { unchangedPipelines } from "./unchanged.ts"
 import {
   checkConnections,
   checkDeadLetters,
@@ -40,56 +40,9 @@ import { checkReconciles, resolveReconciles } from "./reconciles.ts"
 import { checkRouting } from "./routing-checks.ts"
 import { checkSenders, withSenderDefaults } from "./sender-defaults.ts"
 import { checkInPipelines, senderOf } from "./sender.ts"
+import type { Draft, Plan, PlannedPipeline, PlannedReconcile } from "./draft.ts"
 
-/** The input of `makePlan`, unchecked. */
-export interface Draft {
-  /** undefined: no file. */
-  readonly configuration?: ConfigurationFile | undefined
-  /** Connections registered in code, by id. */
-  readonly connections?: ReadonlyMap<string, ConnectionSpec> | undefined
-  /** Pipelines composed in code; the file's sections of their ids give defaults to their components. */
-  readonly pipelines?: readonly Pipeline[] | undefined
-  readonly admin?: OptionsFromCode | undefined
-  readonly traces?: OptionsFromCode | undefined
-  readonly service?: OptionsFromCode | undefined
-  /** Every component that a file can name, in pipeline order. */
-  readonly registry: readonly Component[]
-  /** Absolute base of relative paths where no file gives one. */
-  readonly cwd: string
-  /** Called with the absolute path of each file that an option names. */
-  readonly reads?: ((file: string) => void) | undefined
-}
-
-/** A valid configuration, resolved. */
-export interface Plan {
-  readonly connections: ReadonlyMap<string, Connection>
-  readonly pipelines: readonly PlannedPipeline[]
-  readonly reconciles: readonly PlannedReconcile[]
-  /** That it listens on. */
-  readonly ports: ReadonlySet<number>
-  /** Absolute base of relative paths. */
-  readonly baseDir: string
-  /** The file, from which other processes make the same plan; undefined: no file. */
-  readonly configuration: ConfigurationFile | undefined
-  readonly admin: Values<(typeof ADMIN)["options"]>
-  readonly traces: Values<(typeof TRACES)["options"]>
-  readonly service: Values<(typeof SERVICE)["options"]>
-}
-
-export interface PlannedPipeline {
-  readonly id: string
-  readonly source: Planned<"source">
-  readonly processors: readonly (Planned<"processor"> | Processor)[]
-  readonly sink: Planned<"sink">
-}
-
-/** A `[reconcile:<id>]` section, and the preset of its pipeline's sender. */
-export interface PlannedReconcile {
-  readonly id: string
-  readonly values: Values<(typeof RECONCILE)["options"]>
-  readonly pipeline: PlannedPipeline
-  readonly provider: string
-}
+export type { Draft, Plan, Planned, PlannedPipeline, PlannedReconcile } from "./draft.ts"
 
 /** @param pipelines of a valid configuration, with the section's */
 export function plannedReconcile(
@@ -99,12 +52,6 @@ export function plannedReconcile(
 ): PlannedReconcile {
   const pipeline = pipelines.find((it) => it.id === values.pipeline)!
   return { id, values, pipeline, provider: senderOf(pipeline.processors)!.name }
-}
-
-/** A component and all its options. */
-export interface Planned<K extends ComponentKind = ComponentKind> {
-  readonly component: Component<K>
-  readonly values: Values<OptionSet>
 }
 
 /** The ids of a draft's connections; of the file's only those with the key, where one is named. */
@@ -157,8 +104,10 @@ export function resolveDefaults(
   return sections
 }
 
+type Check = (resolved: ResolvedDraft) => Steps<void>
+
 /** In the order of their problems. */
-const CHECKS: readonly ((resolved: ResolvedDraft) => Steps<void>)[] = [
+const CHECKS: readonly Check[] = [
   checkConnections,
   checkFiles,
   checkDetail,
@@ -174,8 +123,28 @@ const CHECKS: readonly ((resolved: ResolvedDraft) => Steps<void>)[] = [
   checkReconciles,
 ]
 
-/** Resolves a draft: code before the file before the defaults. Opens nothing. */
-export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
+/** Those that compare pipelines with each other: they see also the ones that were not read again. */
+const OF_ALL: readonly Check[] = [
+  checkDetail,
+  checkDeadLetters,
+  checkAddresses,
+  checkRouting,
+  checkReconciles,
+]
+
+/**
+ * Resolves a draft: code before the file before the defaults. Opens nothing.
+ *
+ * @param before a plan; what has not changed since is not read again, where the draft is right
+ */
+export function* resolveDraft(draft: Draft, before?: Plan): Steps<ResolvedDraft> {
+  const unchanged = yield* unchangedPipelines(draft, before)
+  const resolved = yield* resolveParts(draft, unchanged)
+  // where the problem is stands in what was not read
+  return resolved.problems.hasAny && unchanged.size > 0 ? yield* resolveParts(draft, new Map()) : resolved
+}
+
+function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipeline>): Steps<ResolvedDraft> {
   const { configuration, registry } = draft
   const baseDir = configuration?.baseDir ?? draft.cwd
   const problems = new Problems(configuration?.file, configuration)
@@ -201,6 +170,7 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
     find,
     fileDefaults: resolveDefaults(draft, defined, problems),
     problems,
+    unchanged,
   })
   const reconciles = resolveReconciles(configuration, find, problems)
   const admin = resolveSection(ADMIN, find("admin", configuration?.admin, draft.admin), problems)
@@ -209,7 +179,10 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
 
   const resolved = {
     connections,
-    pipelines: pipelines.map((it) => withSenderDefaults(it, { connections, service })),
+    pipelines: pipelines.map((it) =>
+      it.planned === undefined ? withSenderDefaults(it, { connections, service }) : it,
+    ),
+    draft,
     reconciles,
     admin,
     traces,
@@ -219,22 +192,17 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
     registry,
     problems,
   }
-  for (const check of CHECKS) yield* check(resolved)
+  const changed = { ...resolved, pipelines: resolved.pipelines.filter((it) => it.planned === undefined) }
+  for (const check of CHECKS) yield* check(OF_ALL.includes(check) ? resolved : changed)
   return resolved
 }
 
 /** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */
 export function planOf(resolved: ResolvedDraft): Plan {
-  const { connections, pipelines, reconciles, admin, traces, service, baseDir, configuration, problems } =
-    resolved
+  const { connections, pipelines, reconciles, admin, traces, service, baseDir, draft, problems } = resolved
   problems.throwIfAny()
   // without problems all values are set; where they were given is left behind
-  const plannedPipelines = pipelines.map(({ id, source, processors, sink }) => ({
-    id,
-    source: planned(source!),
-    processors: processors.map((it) => (typeof it === "function" ? it : planned(it))),
-    sink: planned(sink!),
-  })) as unknown as readonly PlannedPipeline[]
+  const plannedPipelines = pipelines.map(plannedPipeline)
   const plan = {
     connections: new Map(Array.from(connections, ([id, { kind, values }]) => [id, { kind, values }])),
     pipelines: plannedPipelines,
@@ -243,7 +211,7 @@ export function planOf(resolved: ResolvedDraft): Plan {
     ),
     ports: new Set(addressesOf(resolved).map(({ port }) => port)),
     baseDir,
-    configuration,
+    draft,
     admin: admin.values,
     traces: traces.values,
     service: service.values,
@@ -251,13 +219,29 @@ export function planOf(resolved: ResolvedDraft): Plan {
   return plan as unknown as Plan
 }
 
+const plannedPipeline = ({
+  id,
+  source,
+  processors,
+  sink,
+  planned: before,
+}: ResolvedPipeline): PlannedPipeline =>
+  before ??
+  ({
+    id,
+    source: planned(source!),
+    processors: processors.map((it) => (typeof it === "function" ? it : planned(it))),
+    sink: planned(sink!),
+  } as unknown as PlannedPipeline)
+
 const planned = ({ component, values }: ResolvedPart) => ({ component, values })
 
 /**
  * Resolves a draft to a plan.
  *
+ * @param before as for `resolveDraft`
  * @throws HooklineError `config` with every problem, a line each
  */
-export function* makePlan(draft: Draft): Steps<Plan> {
-  return planOf(yield* resolveDraft(draft))
+export function* makePlan(draft: Draft, before?: Plan): Steps<Plan> {
+  return planOf(yield* resolveDraft(draft, before))
 }

@@ -19,6 +19,7 @@ import {
 import type { Processor } from "../../pipeline/event.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { Pipeline } from "../pipeline.ts"
+import type { PlannedPipeline } from "./draft.ts"
 
 /** A pipeline whose options were read; missing ones, and their parts, are undefined. */
 export interface ResolvedPipeline {
@@ -26,6 +27,8 @@ export interface ResolvedPipeline {
   readonly source: ResolvedPart<"source"> | undefined
   readonly processors: readonly (ResolvedPart<"processor"> | Processor)[]
   readonly sink: ResolvedPart<"sink"> | undefined
+  /** Of one that has not changed. */
+  readonly planned?: PlannedPipeline
 }
 
 export interface ResolvedPart<K extends ComponentKind = ComponentKind> extends Resolved<OptionSet> {
@@ -45,6 +48,8 @@ interface Reading {
   /** `[defaults:…]`, by component. */
   readonly fileDefaults: ReadonlyMap<Component, FileSection>
   readonly problems: Problems
+  /** Pipelines of the file that need not be read, by id. */
+  readonly unchanged?: ReadonlyMap<string, ResolvedPipeline>
 }
 
 /** The processors of every pipeline of the file, with or without a section. */
@@ -52,7 +57,7 @@ const ALWAYS = ["Validator", "Enricher"]
 
 /** Reads the options of every component: pipelines of code, then those that only the file names. */
 export function* resolvePipelines(reading: Reading): Steps<ResolvedPipeline[]> {
-  const { configuration, pipelines: composed, problems } = reading
+  const { configuration, pipelines: composed, problems, unchanged } = reading
   const inFile = configuration?.pipelines ?? new Map<string, FilePipeline>()
   const byId = Map.groupBy(composed, ({ id }) => id)
   for (const [id, { length }] of byId) {
@@ -66,7 +71,7 @@ export function* resolvePipelines(reading: Reading): Steps<ResolvedPipeline[]> {
   }
   for (const [id, declared] of inFile) {
     if (byId.has(id)) continue
-    resolved.push(fromFile(id, declared, reading))
+    resolved.push(unchanged?.get(id) ?? fromFile(id, declared, reading))
     yield
   }
   if (resolved.length === 0 && configuration?.lacksSections !== true) {

@@ -7,6 +7,7 @@ import type { ADMIN } from "../../config/sections/admin.ts"
 import type { RECONCILE } from "../../config/sections/reconcile.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { TRACES } from "../../config/sections/traces.ts"
+import type { Draft } from "./draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 
 export type ResolvedReconcile = Resolved<(typeof RECONCILE)["options"]>
@@ -15,6 +16,7 @@ export type ResolvedReconcile = Resolved<(typeof RECONCILE)["options"]>
 export interface ResolvedDraft {
   readonly connections: ReadonlyMap<string, ResolvedConnection>
   readonly pipelines: readonly ResolvedPipeline[]
+  readonly draft: Draft
   readonly reconciles: ReadonlyMap<string, ResolvedReconcile>
   readonly admin: Resolved<(typeof ADMIN)["options"]>
   readonly traces: Resolved<(typeof TRACES)["options"]>

@@ -10,14 +10,20 @@ type Part = { readonly component: Pick<Component, "sender">; readonly values: Pa
 /** The sender that the pipeline's last Verifier lets pass; undefined: it has none, or an unknown one. */
 export function senderOf(processors: readonly (Part | Processor)[]): KnownSender | undefined {
   const last = processors.findLast((it) => typeof it !== "function" && it.component.sender !== undefined)
-  return last === undefined || typeof last === "function" ? undefined : last.component.sender?.(last.values)
+  return last === undefined || typeof last === "function" ? undefined : senderIn(last)
 }
+
+/** Once for all checks of a part. */
+const senderIn = ({ component, values }: Part): KnownSender | undefined => {
+  if (!SENDERS.has(values)) SENDERS.set(values, component.sender?.(values))
+  return SENDERS.get(values)
+}
+
+const SENDERS = new WeakMap<Part["values"], KnownSender | undefined>()
 
 /** Whether its provider is missing or unknown, which is reported elsewhere. */
 export const isUnread = (it: Part | Processor): boolean =>
-  typeof it !== "function" &&
-  it.component.sender !== undefined &&
-  it.component.sender(it.values) === undefined
+  typeof it !== "function" && it.component.sender !== undefined && senderIn(it) === undefined
 
 /** Runs the components' rules that need the rest of their pipeline. */
 export function* checkInPipelines({ pipelines, problems }: ResolvedDraft): Steps<void> {

@@ -62,7 +62,7 @@ export class Supervisor implements ReloadableApplication, Running {
     this.#setLevel = setLevel
     this.#service = adminService(this)
     this.#resources = new Resources(log)
-    this.#configuration = plan.configuration!
+    this.#configuration = plan.draft.configuration!
     this.plan = plan
     const owner = {
       log,
@@ -139,7 +139,7 @@ export class Supervisor implements ReloadableApplication, Running {
   }
 
   /** @returns one worker's answer; undefined: none is up. @throws HooklineError why it can't reload */
-  async #reloadAll({ configuration, service }: Plan): Promise<Reloaded | undefined> {
+  async #reloadAll({ draft: { configuration }, service }: Plan): Promise<Reloaded | undefined> {
     const { length } = this.#workers
     let reloaded: Reloaded | undefined
     try {

@@ -160,6 +160,7 @@ export class Worker {
   /** The file's configuration with the current number of workers, which only a restart changes. */
   #plan(configuration: ConfigurationFile): Steps<Plan> {
     const service = { workers: this.#workers }
-    return makePlan({ configuration, service, registry: this.#registry, cwd: process.cwd() })
+    const draft = { configuration, service, registry: this.#registry, cwd: process.cwd() }
+    return makePlan(draft, this.#runtime?.plan)
   }
 }

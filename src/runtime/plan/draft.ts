@@ -1,0 +1,72 @@
+import type { Connection } from "../../brokers/define-connection.ts"
+import type { Component, ComponentKind } from "../../components/define-component.ts"
+import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
+import type { OptionSet, Values } from "../../config/options/option.ts"
+import type { OptionsFromCode } from "../../config/options/resolve.ts"
+import type { ADMIN } from "../../config/sections/admin.ts"
+import type { RECONCILE } from "../../config/sections/reconcile.ts"
+import type { SERVICE } from "../../config/sections/service.ts"
+import type { TRACES } from "../../config/sections/traces.ts"
+import type { Processor } from "../../pipeline/event.ts"
+import type { ConnectionSpec } from "../connection-spec.ts"
+import type { Pipeline } from "../pipeline.ts"
+
+/*
+ * A configuration before and after it is checked.
+ */
+
+/** The input of `makePlan`, unchecked. */
+export interface Draft {
+  /** undefined: no file. */
+  readonly configuration?: ConfigurationFile | undefined
+  /** Connections registered in code, by id. */
+  readonly connections?: ReadonlyMap<string, ConnectionSpec> | undefined
+  /** Pipelines composed in code; the file's sections of their ids give defaults to their components. */
+  readonly pipelines?: readonly Pipeline[] | undefined
+  readonly admin?: OptionsFromCode | undefined
+  readonly traces?: OptionsFromCode | undefined
+  readonly service?: OptionsFromCode | undefined
+  /** Every component that a file can name, in pipeline order. */
+  readonly registry: readonly Component[]
+  /** Absolute base of relative paths where no file gives one. */
+  readonly cwd: string
+  /** Called with the absolute path of each file that an option names. */
+  readonly reads?: ((file: string) => void) | undefined
+}
+
+/** A valid configuration, resolved. */
+export interface Plan {
+  readonly connections: ReadonlyMap<string, Connection>
+  readonly pipelines: readonly PlannedPipeline[]
+  readonly reconciles: readonly PlannedReconcile[]
+  /** That it listens on. */
+  readonly ports: ReadonlySet<number>
+  /** Absolute base of relative paths. */
+  readonly baseDir: string
+  /** What it was made of; other processes make the same plan from its file. */
+  readonly draft: Draft
+  readonly admin: Values<(typeof ADMIN)["options"]>
+  readonly traces: Values<(typeof TRACES)["options"]>
+  readonly service: Values<(typeof SERVICE)["options"]>
+}
+
+export interface PlannedPipeline {
+  readonly id: string
+  readonly source: Planned<"source">
+  readonly processors: readonly (Planned<"processor"> | Processor)[]
+  readonly sink: Planned<"sink">
+}
+
+/** A `[reconcile:<id>]` section, and the preset of its pipeline's sender. */
+export interface PlannedReconcile {
+  readonly id: string
+  readonly values: Values<(typeof RECONCILE)["options"]>
+  readonly pipeline: PlannedPipeline
+  readonly provider: string
+}
+
+/** A component and all its options. */
+export interface Planned<K extends ComponentKind = ComponentKind> {
+  readonly component: Component<K>
+  readonly values: Values<OptionSet>
+}

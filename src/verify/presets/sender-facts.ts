@@ -186,6 +186,13 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       setup:
         "Developer tools, Notifications, New destination: the URL and the events; the destination has its secret key",
     },
+    {
+      source: "https://developer.paddle.com/webhooks/respond-to-webhooks",
+      waitsMs: 5 * SECONDS,
+      repeatsForMs: 3 * DAYS,
+      repeats: "60 times, 20 of them in the first hour",
+      keepsOrder: false,
+    },
   ],
   slack: [
     {
@@ -233,6 +240,12 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
         "Admin Center, Apps and integrations, Webhooks: the URL, the method POST and the format JSON, then a trigger or automation that notifies it",
     },
   ],
+  twitch: [
+    {
+      source: "https://dev.twitch.tv/docs/eventsub/handling-webhook-events/",
+      disables: "revokes the subscription when the answer is late too often",
+    },
+  ],
   box: [
     {
       source: "https://developer.box.com/guides/webhooks/v2/",
@@ -249,6 +262,13 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       source: "https://ngrok.com/docs/integrations/webhooks/box-webhooks",
       setup:
         "the app in the developer console, Webhooks, Create Webhook, V2: the URL, the folder and the triggers",
+    },
+  ],
+  "customer-io": [
+    {
+      source: "https://docs.customer.io/integrations/api/webhooks",
+      repeatsForMs: 7 * DAYS,
+      repeats: "and sends no further event meanwhile",
     },
   ],
   elevenlabs: [
@@ -464,6 +484,13 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       resends: "`POST /webhooks/{id}/actions/retry`",
     },
   ],
+  notion: [
+    {
+      source: "https://developers.notion.com/reference/webhooks-events-delivery",
+      repeatsForMs: DAYS,
+      repeats: "up to 8 times",
+    },
+  ],
   linear: [
     {
       source: "https://github.com/linear/linear/blob/master/packages/sdk/src/webhooks/client.ts",
@@ -472,6 +499,13 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
     {
       source: "https://ngrok.com/docs/integrations/webhooks/linear-webhooks",
       setup: "Settings, API, Create Webhook: the URL and the events; the webhook has its signing secret",
+    },
+    {
+      source: "https://linear.app/developers/webhooks",
+      waitsMs: 5 * SECONDS,
+      repeatsForMs: 6 * HOURS,
+      repeats: "3 times, after 1 min, 1 h and 6 h",
+      disables: "may disable the webhook then",
     },
   ],
   sentry: [
@@ -535,6 +569,36 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
         "https://github.com/hookdeck/webhook-skills/blob/main/skills/vercel-webhooks/references/setup.md",
       setup:
         "the team's settings, Webhooks, Create Webhook: the URL, the events and the projects; the secret is shown once",
+    },
+  ],
+  "lemon-squeezy": [
+    {
+      source: "https://docs.lemonsqueezy.com/help/webhooks/webhook-requests",
+      repeatsForMs: 155 * SECONDS,
+      repeats: "3 times, after 5, 25 and 125 s",
+    },
+  ],
+  clickup: [
+    {
+      source: "https://developer.clickup.com/docs/webhookhealth",
+      waitsMs: 7 * SECONDS,
+      repeats: "up to 5 times",
+      disables: "suspends the webhook at the first 410, and after 100 lost events",
+      secretEach: true,
+    },
+  ],
+  airtable: [
+    {
+      source: "https://airtable.com/developers/web/api/webhooks-overview",
+      lists: "its API's list of a webhook's payloads",
+      setup: "its API: a webhook of a base, which ends after 7 days unless it is refreshed",
+    },
+  ],
+  paystack: [
+    {
+      source: "https://paystack.com/docs/payments/webhooks/",
+      repeatsForMs: 3 * DAYS,
+      repeats: "4 times every 3 min, then hourly",
     },
   ],
   heroku: [
@@ -609,6 +673,16 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       setup: "Settings, Webhooks, Add Webhook: the URL, the triggers and the content type `application/json`",
     },
   ],
+  adyen: [
+    {
+      source: "https://docs.adyen.com/development-resources/webhooks/troubleshoot",
+      waitsMs: 10 * SECONDS,
+      repeatsForMs: 30 * DAYS,
+      repeats: "after 9, 18 and 27 s, then 2 min to 8 h",
+      keepsOrder: false,
+      resends: "the Customer Area: Retry",
+    },
+  ],
   mailgun: [
     {
       source: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries",
@@ -654,6 +728,11 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       source: "https://ngrok.com/docs/integrations/webhooks/amazon-sns-webhooks",
       setup: "SNS, Subscriptions, Create subscription: the topic, the protocol HTTPS and the endpoint",
     },
+    {
+      source: "https://docs.aws.amazon.com/sns/latest/dg/SendMessageToHttp.retry.html",
+      repeatsForMs: MINUTES,
+      repeats: "3 times, at intervals of 20 s, unless the delivery policy says otherwise",
+    },
   ],
   paypal: [
     {
@@ -668,6 +747,14 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       repeats: "up to 25 times",
     },
   ],
+  plaid: [
+    {
+      source: "https://plaid.com/docs/api/webhooks/",
+      waitsMs: 10 * SECONDS,
+      repeatsForMs: DAYS,
+      repeats: "after 30 s, then 4 times as long each time",
+    },
+  ],
   fusionauth: [
     {
       source: "https://fusionauth.io/docs/apis/webhook-event-logs",
@@ -680,6 +767,14 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
         "Settings, Key Master: an HMAC key; then Tenants, the tenant, Webhooks: the URL, the events and the key",
     },
   ],
+  "gcp-pubsub": [
+    {
+      source: "https://pub.dev/documentation/pulumi_gcp/latest/pubsub/Subscription/ackDeadlineSeconds.html",
+      waitsMs: 10 * SECONDS,
+      setup:
+        "a subscription of the type push: the endpoint, its authentication with a service account and an audience, and the acknowledgement deadline",
+    },
+  ],
   "azure-eventgrid": [
     {
       source: "https://learn.microsoft.com/en-us/azure/event-grid/delivery-and-retry",
@@ -689,6 +784,13 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
     },
   ],
   gitlab: GITLAB,
+  telegram: [
+    {
+      source: "https://core.telegram.org/bots/api#setwebhook",
+      repeats: "a reasonable number of times",
+      setup: "its API: `setWebhook`, with `url` and `secret_token`",
+    },
+  ],
   okta: [
     {
       source: "https://developer.okta.com/docs/concepts/event-hooks/",

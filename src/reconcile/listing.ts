@@ -1,3 +1,5 @@
+import { readJson } from "../json/read.ts"
+
 /** What a sender's API says of its deliveries, and how it is asked: a row of `listings.ts`. Rows have no code. */
 export interface Listing {
   readonly title: string
@@ -151,12 +153,8 @@ export function readPage(
   link: string | null,
   nowMs: number,
 ): Page | string {
-  let json: unknown
-  try {
-    json = JSON.parse(Buffer.from(bytes).toString())
-  } catch {
-    return "its answer is not JSON"
-  }
+  const json = readJson(bytes)
+  if (json === undefined) return "its answer is not JSON"
   const found = valueAt(json, listing.list.items)
   if (!Array.isArray(found))
     return `its answer has no list${listing.list.items && ` at ${listing.list.items}`}`

@@ -1,6 +1,7 @@
 // Hot path where a pipeline's sender lists no outcomes: `add` is called for each event.
 import { appendFile, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
+import { isJson } from "../json/check.ts"
 import { asBuffer } from "../json/tokens.ts"
 import { parsePointer } from "../json/pointer.ts"
 import type { Handler } from "../pipeline/compose.ts"
@@ -142,14 +143,5 @@ export function indexed(handler: Handler, pointer: string, index: Pick<OutcomeWr
       if (id !== undefined && !/[\t\n]/.test(id)) index.add(id, final!)
       return outcome
     },
-  }
-}
-
-function isJson(body: Uint8Array): boolean {
-  try {
-    JSON.parse(Buffer.from(body).toString())
-    return true
-  } catch {
-    return false
   }
 }

@@ -2,9 +2,10 @@ import { pause } from "../clock/clock.ts"
 import { doubled } from "../clock/backoff.ts"
 import { HooklineError } from "../errors.ts"
 import { tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
+import { readJson } from "../json/read.ts"
 import { fetchBounded } from "../outgoing/fetch-bounded.ts"
 import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
-import { Authorization, parsed, type Answer } from "./sender-authorization.ts"
+import { Authorization, type Answer } from "./sender-authorization.ts"
 import { textAt, valueAt, type Listing, type TemplateValues } from "./listing.ts"
 
 const BOUNDS = { mostBytes: 4 * 1024 * 1024, timeoutMs: 30_000 }
@@ -122,7 +123,8 @@ export class SenderApi {
   async endpoint(): Promise<EndpointState | undefined> {
     const { look } = this.listing
     if (look === undefined || this.#lacksEndpoint(look.path)) return undefined
-    const found = parsed(await this.#ask(this.#url(filled(look.path, this.#values({})))))
+    const { bytes } = await this.#ask(this.#url(filled(look.path, this.#values({}))))
+    const found = readJson(bytes)
     const [at, value] = look.active
     const events = look.events === undefined ? undefined : valueAt(found, look.events)
     return {
@@ -234,7 +236,7 @@ const json = (method: string, body: object): RequestInit => ({
 })
 
 function describe(answer: Answer): string {
-  const found = parsed(answer)
+  const found = readJson(answer.bytes)
   const text = ["/message", "/error/message", "/error/detail", "/errors/0/detail"].map((it) =>
     textAt(found, it),
   )

@@ -2,6 +2,7 @@ import { createPrivateKey } from "node:crypto"
 import { SignJWT } from "jose"
 import { steadyMs } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
+import { readJson } from "../json/read.ts"
 import { textAt, type Listing } from "./listing.ts"
 
 /** A token is renewed so long before it expires. */
@@ -11,14 +12,6 @@ export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly bytes: Uint8Array
-}
-
-export function parsed({ bytes }: Answer): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString())
-  } catch {
-    return undefined
-  }
 }
 
 /** What requests to a sender's API prove themselves with, from the credentials of the configuration. */
@@ -70,10 +63,11 @@ export class Authorization {
     const answer = await this.#fetch(path, { method: "POST", headers, body })
     // the request is made again
     if (answer.status === 429 || answer.status >= 500) throw new Error(`no token, HTTP ${answer.status}`)
-    const text = textAt(parsed(answer), "/access_token")
+    const found = readJson(answer.bytes)
+    const text = textAt(found, "/access_token")
     if (text === undefined)
       throw new HooklineError("refused", `${this.#listing.title} gives no token: HTTP ${answer.status}`)
-    const lifeMs = Number(textAt(parsed(answer), "/expires_in") ?? 0) * 1000
+    const lifeMs = Number(textAt(found, "/expires_in") ?? 0) * 1000
     this.#token = { text, untilMs: steadyMs() + lifeMs - MARGIN_MS }
     return text
   }

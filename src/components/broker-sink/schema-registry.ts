@@ -1,3 +1,4 @@
+import { readJson } from "../../json/read.ts"
 import { compileSchema, type FindMismatch, type SchemaSet } from "../../json/schema.ts"
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
 import { fetchFailure, proxiedFetch } from "../../outgoing/proxied-fetch.ts"
@@ -109,7 +110,7 @@ export class SchemaRegistry {
     }).catch((cause: unknown) => {
       throw new RegistryUnavailable(fetchFailure(cause, "registry_ca_location"), { cause })
     })
-    const answer = parse(bytes)
+    const answer = (readJson(bytes) ?? {}) as Answer
     if (status === 404 && isUnknown(answer)) throw new UnusableSubject("is not registered")
     if (status !== 200) throw new RegistryUnavailable(`HTTP ${status}${HINTS[status] ?? ""}`)
     return readVersion(answer)
@@ -124,14 +125,6 @@ const HINTS: { readonly [status: number]: string } = {
 }
 
 type Answer = { readonly [key: string]: unknown }
-
-function parse(bytes: Uint8Array): Answer {
-  try {
-    return (JSON.parse(Buffer.from(bytes).toString()) as Answer | null) ?? {}
-  } catch {
-    return {}
-  }
-}
 
 /** Whether the registry knows no such subject (40401) or version (40402). */
 const isUnknown = ({ error_code: code }: Answer): boolean => code === 40401 || code === 40402

@@ -1,5 +1,5 @@
 import type { VerifierSettings } from "../schemes/family.ts"
-import { readJson } from "../schemes/json-body.ts"
+import { readJson } from "../../json/read.ts"
 import { decodeBase64, decodeHex } from "../schemes/secrets.ts"
 import type { SignedRequest } from "../verifier.ts"
 import type { Candidate } from "./inquiry.ts"

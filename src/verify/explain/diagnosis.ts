@@ -3,7 +3,7 @@ import type { Fetcher } from "../fetch/fetcher.ts"
 import { PRESETS } from "../presets/presets.ts"
 import { findFamily, makeVerifier } from "../presets/providers.ts"
 import { WrongSetting } from "../schemes/family.ts"
-import { readJson } from "../schemes/json-body.ts"
+import { readJson } from "../../json/read.ts"
 import {
   Refused,
   Verified,

@@ -2,7 +2,8 @@ import { Answered, Rejected } from "../../pipeline/outcome.ts"
 import { snsAt } from "../schemes/aws-sns.ts"
 import { hasText } from "./answer.ts"
 import type { Handshake, HandshakeAnswer, HandshakeContext } from "./handshake.ts"
-import { member, readJson } from "../schemes/json-body.ts"
+import { member } from "../schemes/json-body.ts"
+import { readJson } from "../../json/read.ts"
 
 const CONFIRM_TIMEOUT_MS = 5000
 

@@ -1,5 +1,6 @@
 import type { Family } from "./family.ts"
-import { member, readJson, readSignedJson } from "./json-body.ts"
+import { member, readSignedJson } from "./json-body.ts"
+import { readJson } from "../../json/read.ts"
 import { macFamily } from "./mac-family.ts"
 import type { Claim } from "./signature-verifier.ts"
 import { withHeaders } from "./sendable.ts"

@@ -1,4 +1,5 @@
 import { findDuplicateName } from "../../json/duplicates.ts"
+import { readJson } from "../../json/read.ts"
 import { Refused } from "../verifier.ts"
 
 /**
@@ -11,15 +12,6 @@ export function readSignedJson(body: Uint8Array): unknown {
   return position === undefined
     ? json
     : new Refused("duplicate_member", `duplicate member name at byte ${position}`)
-}
-
-/** Parses the body; undefined: not JSON. */
-export function readJson(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString())
-  } catch {
-    return undefined
-  }
 }
 
 /** An own property of an object, else undefined. */

@@ -1,7 +1,8 @@
 import { secretTest } from "./constant-time.ts"
 import { credentialVerifier } from "./credential.ts"
 import { listOf, type Family } from "./family.ts"
-import { member, readJson, readSignedJson, withMember } from "./json-body.ts"
+import { member, readSignedJson, withMember } from "./json-body.ts"
+import { readJson } from "../../json/read.ts"
 import { graphTokens } from "./ms-graph-tokens.ts"
 import { Refused, Verified, type SignedRequest } from "../verifier.ts"
 

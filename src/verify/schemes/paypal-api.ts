@@ -1,7 +1,8 @@
 import { WrongSetting, textOf, type VerifierSettings } from "./family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
-import { member, readJson } from "./json-body.ts"
+import { member } from "./json-body.ts"
+import { readJson } from "../../json/read.ts"
 import { Refused } from "../verifier.ts"
 
 const BASES: { readonly [api: string]: string } = {

@@ -1,5 +1,6 @@
 import { createPrivateKey, randomUUID, type KeyObject } from "node:crypto"
 import { readCas, readPem } from "../../../config/sections/pem-files.ts"
+import { readJson } from "../../../json/read.ts"
 import { fetchBounded } from "../../../outgoing/fetch-bounded.ts"
 import { fetchFailure, proxiedFetch } from "../../../outgoing/proxied-fetch.ts"
 import type { KafkaOptions } from "../options.ts"
@@ -32,7 +33,7 @@ export function tokenEndpoint(options: KafkaOptions): TokenIssuer {
       headers,
       body,
     })
-    const answer = parse(bytes)
+    const answer = (readJson(bytes) ?? {}) as Answer
     if (status !== 200) throw new Error(`HTTP ${status}${refusal(answer)}`)
     return readToken(answer)
   }
@@ -108,14 +109,6 @@ interface Answer {
   readonly expires_in?: unknown
   readonly error?: unknown
   readonly error_description?: unknown
-}
-
-function parse(bytes: Uint8Array): Answer {
-  try {
-    return (JSON.parse(Buffer.from(bytes).toString()) as Answer | null) ?? {}
-  } catch {
-    return {}
-  }
 }
 
 /** `: invalid_client (the client is unknown)`, where it is printable. RFC 6749, section 5.2. */

@@ -35,6 +35,24 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   return at
 }
 
+/**
+ * Bytes of the UTF-8 character at a position (RFC 3629); 0 or less: it is none, and so many bytes, negated, are the beginning
+ * of one.
+ */
+export function utf8Length(bytes: Uint8Array, at: number): number {
+  const lead = byteAt(bytes, at)
+  if (lead < 0x80) return 1
+  const length = lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0
+  // the second byte's bounds exclude overlong forms, surrogates and code points beyond U+10FFFF
+  const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
+  const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
+  for (let n = 1; n < length; n++) {
+    const next = byteAt(bytes, at + n)
+    if (next < (n === 1 ? low : 0x80) || next > (n === 1 ? high : 0xbf)) return -n
+  }
+  return length
+}
+
 /** The same bytes as a Buffer, for its native searches. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,3 +1,5 @@
+import { utf8Length } from "../../json/tokens.ts"
+
 /**
  * Bytes with invisible characters made visible by signs. Line ends keep their break after the sign.
  */
@@ -42,24 +44,10 @@ function decode(bytes: Uint8Array): string {
   let shown = ""
   for (let from = 0; from < bytes.length;) {
     let at = from
-    for (let length = 1; length > 0; at += length) length = lengthAt(bytes, at)
+    while (at < bytes.length && utf8Length(bytes, at) > 0) at += utf8Length(bytes, at)
     shown += text.toString("utf8", from, at).replace(SHAPELESS, sign)
     if (at < bytes.length) shown += `⟨0x${bytes[at]!.toString(16).toUpperCase().padStart(2, "0")}⟩`
     from = at + 1
   }
   return shown
-}
-
-/** Bytes of the character at a position; 0: there is none, or it is not UTF-8 (Unicode, table 3-7). */
-function lengthAt(bytes: Uint8Array, at: number): number {
-  const first = bytes[at]!
-  if (first < 0x80) return 1
-  const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0
-  const least = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80
-  const most = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf
-  for (let n = 1; n < length; n++) {
-    const next = bytes[at + n] ?? 0
-    if (next < (n === 1 ? least : 0x80) || next > (n === 1 ? most : 0xbf)) return 0
-  }
-  return length
 }

@@ -732,6 +732,8 @@ const newer = (): { readonly [name: string]: Sender } => ({
   "incident-io": standard("webhook"),
   lithic: standard("webhook"),
   etsy: standard("webhook"),
+  gemini: standard("webhook"),
+  vanta: standard("svix"),
   stytch: standard("svix"),
 
   klaviyo: apart(

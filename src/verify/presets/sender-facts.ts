@@ -123,8 +123,21 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       repeats: "up to 8 times, after 5 s to 10 h",
       keepsOrder: false,
       resends: "the dashboard: a message, or Recover for all that failed",
+      setup: "Settings, Webhooks, Add Webhook: the URL and the events; the endpoint has its secret key",
     },
   ],
+  gemini: [
+    {
+      source: "https://ai.google.dev/gemini-api/docs/webhooks",
+      repeatsForMs: DAYS,
+      repeats: "at growing intervals",
+      keepsId: true,
+      setup:
+        "its API: `POST /v1/webhooks`, with the name, the URI and the events; the answer has the signing secret, once",
+    },
+  ],
+  // "Webhooks are powered by Svix": https://developer.vanta.com/docs/webhooks
+  vanta: [BY_SVIX, SVIX_ADDRESSES],
   stripe: [
     {
       source: "https://docs.stripe.com/webhooks/process-undelivered-events",
@@ -373,6 +386,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       source: "https://docs.x.com/x-api/webhooks/introduction",
       waitsMs: 10 * SECONDS,
       resends: "`POST /2/webhooks/replay`, of the last 24 h",
+      setup: "its API: `POST /2/webhooks`, with the URL, which answers the challenge at once",
     },
   ],
   shopify: [
@@ -578,6 +592,12 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       repeats: "3 times, after 5, 25 and 125 s",
     },
   ],
+  "cal-com": [
+    {
+      source: "https://github.com/calcom/docs/blob/main/pages/core-features/webhooks.mdoc",
+      setup: "Settings, Developer, Webhooks: the subscriber URL, the event triggers and a secret",
+    },
+  ],
   clickup: [
     {
       source: "https://developer.clickup.com/docs/webhookhealth",
@@ -710,6 +730,8 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       repeatsForMs: 10 * MINUTES,
       repeats: "at growing intervals",
       keepsOrder: false,
+      setup:
+        "the app, Webhooks: the endpoint and the events; the app's general information has the public key",
     },
   ],
   sendgrid: [
@@ -861,6 +883,12 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       source: "https://ngrok.com/docs/integrations/webhooks/mailchimp-webhooks",
       setup:
         "the audience's Settings, Webhooks, Create New Webhook: the callback URL with the secret in its query",
+    },
+  ],
+  gitea: [
+    {
+      source: "https://github.com/go-gitea/gitea/blob/main/custom/conf/app.example.ini",
+      waitsMs: 5 * SECONDS,
     },
   ],
   figma: [

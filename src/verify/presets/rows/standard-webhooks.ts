@@ -56,6 +56,14 @@ export const STANDARD: { readonly [name: string]: Preset } = {
   etsy: follows("Etsy", "https://developers.etsy.com/documentation/essentials/webhooks", {
     event: { id: "header:webhook-id", type: "json:/event_type", source: "json:/shop_id" },
   }),
+  gemini: follows("Gemini API", "https://ai.google.dev/gemini-api/docs/webhooks", {
+    event: { id: "header:webhook-id", type: "json:/type", time: "json:/timestamp" },
+    note: "Of static webhooks. Dynamic ones, which a request to the API names, are signed by a JSON Web Token instead and are refused.",
+  }),
+  vanta: follows("Vanta", "https://developer.vanta.com/docs/webhooks", {
+    scheme: standardWebhooks("svix-"),
+    event: { id: "header:svix-id", type: "json:/type" },
+  }),
   stytch: follows("Stytch", "https://stytch.com/docs/guides/webhooks", {
     scheme: standardWebhooks("svix-"),
     event: {

@@ -149,10 +149,10 @@ test.each<[number, string, GivenRoute]>([
 /** A pipeline that verifies a sender by one header. */
 const verifying: GivenRoute = {
   verifiesSenders: true,
-  handle: async ({ request }, whenVerified) => {
+  handle: async ({ request }, limits) => {
     if (request.headers.get("X-Signature") !== "right") return unverified
     request.isVerified = true
-    return whenVerified?.(request) ?? accepted
+    return limits?.whenVerified(request) ?? accepted
   },
 }
 

@@ -5,16 +5,18 @@ import type { Steps } from "../clock/slices.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { Event, type Processor, type RequestInfo } from "../pipeline/event.ts"
+import type { SenderLimits } from "../pipeline/compose.ts"
 import type { OutcomeLog } from "../pipeline/outcome-log.ts"
 import type { Outcome, Rejected } from "../pipeline/outcome.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
 import { SMALL_BYTES, type InFlightBudget, type Reservation } from "./admission/budget.ts"
 import { isBodiless, KNOWN_REFUSALS, methodNotAllowed, problem, REFUSALS, reply, tooMany } from "./answer.ts"
-import { decodeBody, readBody } from "./body.ts"
+import { decodeBody, readBody, type BodyLimits } from "./body.ts"
 import { decoderFor } from "./content-coding.ts"
 import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
-import { type Endpoint, PathTable, type RequestHandlers } from "./routes.ts"
+import type { Peer } from "./peer.ts"
+import { type Endpoint, PathTable, type RequestHandlers, type RequestTarget } from "./routes.ts"
 import { traceRequest } from "./trace-request.ts"
 
 export interface EndpointDeps {
@@ -35,6 +37,15 @@ export interface EndpointDeps {
   readonly firstCameAtMs?: number | undefined
   /** As `RequestInfo.isInjected`. */
   readonly isInjected?: boolean | undefined
+  /** What endpoints of one shape have in common. */
+  readonly shapes: Map<string, Shape>
+}
+
+/** What follows from a route's limits and answer, and not from whose it is. */
+interface Shape {
+  readonly bodyLimits: BodyLimits
+  readonly accepted: AcceptedAnswer
+  readonly wrongMethod: Rejected
 }
 
 /**
@@ -43,153 +54,163 @@ export interface EndpointDeps {
  */
 const REFUSED_AFTER_MS = 1000
 
-/** The endpoint of one path. Every request is counted and logged once, by `outcomes`. */
-export function makeEndpoint(route: Route, deps: EndpointDeps): Endpoint {
-  const { pipeline, maxBodyBytes, contentTypes, handler, deliveryTimeoutMs } = route
-  const { budget, isFramed, bodyTimeoutMs, bodyDeadlines, idleTimeoutS, draining, tracer } = deps
-  const { firstCameAtMs, isInjected } = deps
-  const { admit, verifiesSenders } = handler
-  const unverifiedLimit = verifiesSenders ? route.unverifiedLimit : undefined
-  const outcomes = deps.outcomes(pipeline)
-  const checks = checksOf(route, unverifiedLimit, draining)
-  const { answer, answerSender } = answersOf(route, unverifiedLimit, draining, outcomes)
-  const bodyLimits = { maxBytes: maxBodyBytes, deadlines: bodyDeadlines, isFramed }
-  // Bun's idle timeout closes without an answer and is imprecise: it must not fire before the body timeout
-  const slowBodies = bodyTimeoutMs > (idleTimeoutS * 1000) / 2
+/** Answers the requests for one path. Each is counted and logged once. */
+export class PipelineEndpoint implements SenderLimits {
+  readonly route: Route
+  readonly #deps: EndpointDeps
+  readonly #shape: Shape
+  readonly #outcomes: OutcomeLog
+  readonly #unverifiedLimit: Route["unverifiedLimit"]
 
-  return async (request, server, target) => {
+  constructor(route: Route, deps: EndpointDeps) {
+    const { handler, pipeline } = route
+    this.route = route
+    this.#deps = deps
+    this.#shape = shapeOf(route, deps)
+    this.#outcomes = deps.outcomes(pipeline)
+    this.#unverifiedLimit = handler.verifiesSenders ? route.unverifiedLimit : undefined
+    this.#outcomes.begin(this.#shape.accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
+  }
+
+  /** Whether it answers for this route with these. */
+  isOf(route: Route, deps: EndpointDeps): boolean {
+    return this.route === route && this.#deps === deps
+  }
+
+  async answer(request: Request, server: Peer, target: RequestTarget): Promise<Response> {
+    const { route } = this
+    const { handler, contentTypes } = route
+    const { budget, draining, tracer, idleTimeoutS, bodyTimeoutMs, firstCameAtMs, isInjected } = this.#deps
     const info = new ReceivedRequest(request, server, target, route, firstCameAtMs, isInjected)
     if (tracer !== undefined) info.trace = traceRequest(tracer, info, route)
-    const refusal = checks.unseen(request, info)
-    if (refusal !== undefined) return answer(info, refusal)
+    const refusal = this.#unseen(request, info)
+    if (refusal !== undefined) return this.#answer(info, refusal)
 
     // in flight from here on: a drain waits for it
     const reservation = budget.enter()
     let event: Event | undefined
     try {
-      const admission = admit === undefined ? undefined : await admit(info)
-      if (admission !== undefined) return answerSender(info, reservation, admission)
+      const admission = handler.admit === undefined ? undefined : await handler.admit(info)
+      if (admission !== undefined) return this.#answerSender(info, reservation, admission)
 
       const { headers } = request
-      if (request.method !== "POST") return answer(info, checks.wrongMethod)
+      if (request.method !== "POST") return this.#answer(info, this.#shape.wrongMethod)
       if (contentTypes !== undefined && !contentTypes.includes(mediaType(headers.get("content-type"))))
-        return answer(info, REFUSALS.content_type)
+        return this.#answer(info, REFUSALS.content_type)
       const coding = headers.get("content-encoding")
       const decode = coding === null ? undefined : decoderFor(coding)
-      if (decode === "unknown") return answer(info, REFUSALS.content_encoding)
-      const limited = verifiesSenders ? undefined : checks.limitRate()
-      if (limited !== undefined) return answer(info, limited)
+      if (decode === "unknown") return this.#answer(info, REFUSALS.content_encoding)
+      const limited = handler.verifiesSenders ? undefined : this.#limitRate()
+      if (limited !== undefined) return this.#answer(info, limited)
 
       // unknown once the connection has broken
-      if (unverifiedLimit !== undefined && !isSmall(headers.get("content-length"))) void info.remoteAddress
+      if (this.#unverifiedLimit !== undefined && !isSmall(headers.get("content-length")))
+        void info.remoteAddress
       const receivedAtMs = firstCameAtMs ?? Date.now()
+      // Bun's idle timeout closes without an answer and is imprecise: it must not fire before the body timeout
+      const slowBodies = bodyTimeoutMs > (idleTimeoutS * 1000) / 2
       if (slowBodies) server.timeout(request, 0)
-      let body = await readBody(request, reservation, bodyLimits)
+      let body = await readBody(request, reservation, this.#shape.bodyLimits)
       if (slowBodies) server.timeout(request, idleTimeoutS)
       if (decode !== undefined && typeof body !== "string") {
         // its address may have used the limit up meanwhile
-        const late = checks.limited(info)
-        if (late !== undefined) return answer(info, late, body.length)
-        body = decodeBody(body, decode, reservation, maxBodyBytes)
+        const late = this.#limited(info)
+        if (late !== undefined) return this.#answer(info, late, body.length)
+        body = decodeBody(body, decode, reservation, route.maxBodyBytes)
       }
       if (body === "in_flight_full") {
         reservation.reserve(0)
-        await pause(Math.min(REFUSED_AFTER_MS, deliveryTimeoutMs / 2), draining)
+        await pause(Math.min(REFUSED_AFTER_MS, route.deliveryTimeoutMs / 2), draining)
       }
-      if (typeof body === "string") return answerSender(info, reservation, REFUSALS[body])
+      if (typeof body === "string") return this.#answerSender(info, reservation, REFUSALS[body])
       reservation.arrived()
 
       const { length } = body
       event = new Event(info, body, receivedAtMs, steadyMs())
       event.memory = reservation
-      event.keepsReceivedBody = outcomes.keepsReceivedBodies
-      const outcome = await handler.handle(event, verifiesSenders ? checks.whenVerified : undefined)
-      return answerSender(info, reservation, outcome, length, event)
+      event.keepsReceivedBody = this.#outcomes.keepsReceivedBodies
+      const outcome = await handler.handle(event, handler.verifiesSenders ? this : undefined)
+      return this.#answerSender(info, reservation, outcome, length, event)
     } catch (error) {
-      outcomes.failed(error, info, event, steadyMs() - info.startedMs)
+      this.#outcomes.failed(error, info, event, steadyMs() - info.startedMs)
       return problem(REFUSALS.internal, draining.aborted, info.id)
     } finally {
       reservation.release()
     }
   }
-}
 
-type UnverifiedLimit = Route["unverifiedLimit"]
-
-/** @param isAllowed undefined: not known yet */
-const checkAddress = (isAllowed: boolean | undefined): Rejected | undefined => {
-  if (isAllowed === true) return undefined
-  return isAllowed === false ? REFUSALS.address_not_allowed : REFUSALS.addresses_unknown
-}
-
-/** The checks before a body is read. */
-function checksOf(
-  { allows, rateLimit, handler: { methods } }: Route,
-  unverifiedLimit: UnverifiedLimit,
-  draining: AbortSignal,
-) {
-  const wrongMethod = methodNotAllowed(methods)
-  const limited = (info: RequestInfo): Rejected | undefined => {
-    if (unverifiedLimit?.isWatching !== true) return undefined
-    const waitS = unverifiedLimit.wait(info.remoteAddress)
-    return waitS > 0 ? tooMany("unverified_rate_limited", waitS) : undefined
+  /** Where the pipeline verifies senders, only verified events count against the rate limit. */
+  whenVerified(info: RequestInfo): Rejected | undefined {
+    if (this.#unverifiedLimit?.isWatching === true) this.#unverifiedLimit.verified(info.remoteAddress)
+    return this.#limitRate()
   }
+
   /** Refuses by the connection and the headers, before any work. */
-  const unseen = (request: Request, info: RequestInfo): Rejected | undefined => {
-    if (request.method !== "POST" && !methods.includes(request.method)) return wrongMethod
+  #unseen(request: Request, info: RequestInfo): Rejected | undefined {
+    const { allows, handler } = this.route
+    if (request.method !== "POST" && !handler.methods.includes(request.method)) return this.#shape.wrongMethod
     // several Host headers arrive as a list; proxies and servers may each pick another
     if (request.headers.get("host")?.includes(",")) return REFUSALS.duplicate_host
-    if (draining.aborted) return REFUSALS.draining
-    return (allows === undefined ? undefined : checkAddress(allows(info.remoteAddress))) ?? limited(info)
+    if (this.#deps.draining.aborted) return REFUSALS.draining
+    return (
+      (allows === undefined ? undefined : checkAddress(allows(info.remoteAddress))) ?? this.#limited(info)
+    )
   }
-  const limitRate = (): Rejected | undefined => {
+
+  #limited(info: RequestInfo): Rejected | undefined {
+    if (this.#unverifiedLimit?.isWatching !== true) return undefined
+    const waitS = this.#unverifiedLimit.wait(info.remoteAddress)
+    return waitS > 0 ? tooMany("unverified_rate_limited", waitS) : undefined
+  }
+
+  #limitRate(): Rejected | undefined {
+    const { rateLimit } = this.route
     const waitS = rateLimit === undefined ? 0 : rateLimit()
     return waitS > 0 ? tooMany("rate_limited", waitS) : undefined
   }
-  // where the pipeline verifies senders, only verified events count against the rate limit
-  const whenVerified = (info: RequestInfo): Rejected | undefined => {
-    if (unverifiedLimit?.isWatching === true) unverifiedLimit.verified(info.remoteAddress)
-    return limitRate()
-  }
-  return { wrongMethod, unseen, limited, limitRate, whenVerified }
-}
-
-/** The answers to requests. */
-function answersOf(
-  { response, handler }: Route,
-  unverifiedLimit: UnverifiedLimit,
-  draining: AbortSignal,
-  outcomes: OutcomeLog,
-) {
-  const accepted = acceptedAnswer(response, handler.response)
-  outcomes.begin(accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
 
   /** Counts, logs and answers; `bytes` is the length of the body read. */
-  const answer = (info: ReceivedRequest, outcome: Outcome, bytes?: number, event?: Event): Response => {
+  #answer(info: ReceivedRequest, outcome: Outcome, bytes?: number, event?: Event): Response {
+    const { accepted } = this.#shape
     const isAccepted = outcome.kind === "accepted" || outcome.kind === "dropped"
     const ms = steadyMs() - info.startedMs
-    outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes, event, ms)
+    this.#outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes, event, ms)
     if (isAccepted) return new Response(accepted.body, accepted.init)
     if (outcome.kind === "answered") return reply(outcome)
-    return problem(outcome, draining.aborted || outcome === REFUSALS.body_timeout, info.id)
+    return problem(outcome, this.#deps.draining.aborted || outcome === REFUSALS.body_timeout, info.id)
   }
+
   /** The same, counting an unverified sender. A fault on this side does not count against it. */
-  const answerSender = (
+  #answerSender(
     info: ReceivedRequest,
     { mostBytes }: Reservation,
     outcome: Outcome,
     bytes?: number,
     event?: Event,
-  ): Response => {
+  ): Response {
     const isSendersFault =
       (outcome.kind === "rejected" || outcome.kind === "answered") && outcome.status < 500
-    if (isSendersFault && info.isVerified !== true && unverifiedLimit !== undefined) {
+    if (isSendersFault && info.isVerified !== true && this.#unverifiedLimit !== undefined) {
       const cost = costOf(outcome, mostBytes, info.startedMs)
-      if (cost > 0) unverifiedLimit.refused(info.remoteAddress, cost)
+      if (cost > 0) this.#unverifiedLimit.refused(info.remoteAddress, cost)
     }
-    return answer(info, outcome, bytes, event)
+    return this.#answer(info, outcome, bytes, event)
   }
-  return { answer, answerSender }
+}
+
+function shapeOf({ maxBodyBytes, response, handler }: Route, deps: EndpointDeps): Shape {
+  const key = JSON.stringify([maxBodyBytes, response, handler.response, handler.methods])
+  return deps.shapes.getOrInsertComputed(key, () => ({
+    bodyLimits: { maxBytes: maxBodyBytes, deadlines: deps.bodyDeadlines, isFramed: deps.isFramed },
+    accepted: acceptedAnswer(response, handler.response),
+    wrongMethod: methodNotAllowed(handler.methods),
+  }))
+}
+
+/** @param isAllowed undefined: not known yet */
+const checkAddress = (isAllowed: boolean | undefined): Rejected | undefined => {
+  if (isAllowed === true) return undefined
+  return isAllowed === false ? REFUSALS.address_not_allowed : REFUSALS.addresses_unknown
 }
 
 /**
@@ -202,11 +223,14 @@ function costOf(outcome: Outcome, bytes: number, startedMs: number): number {
   return Math.max(1, byBytes, (steadyMs() - startedMs) / 1000)
 }
 
+interface AcceptedAnswer {
+  readonly status: number
+  readonly body: string | null
+  readonly init: ResponseInit
+}
+
 /** The answer for accepted and dropped events, prebuilt: the source's, or a processor's. */
-function acceptedAnswer(
-  configured: Route["response"],
-  byStep: Processor["response"],
-): { readonly status: number; readonly body: string | null; readonly init: ResponseInit } {
+function acceptedAnswer(configured: Route["response"], byStep: Processor["response"]): AcceptedAnswer {
   const { status } = configured
   const own = configured.body !== "" || isBodiless(status)
   const { body, contentType } = own ? configured : { ...configured, ...byStep }
@@ -226,16 +250,28 @@ function mediaType(contentType: string | null): string {
   return (contentType ?? "").split(";", 1)[0]!.trim().toLowerCase()
 }
 
-/** The handlers of routes that share a listener. @throws HooklineError `config` when they conflict */
-export function* requestHandlers(routes: readonly Route[], deps: EndpointDeps): Steps<RequestHandlers> {
-  const endpoints = new PathTable<Endpoint>()
+/**
+ * The handlers of routes that share a listener.
+ *
+ * @param before its endpoints until now, of which those are kept that have the same route
+ * @throws HooklineError `config` when they conflict
+ */
+export function* requestHandlers(
+  routes: readonly Route[],
+  deps: EndpointDeps,
+  before?: RequestHandlers["endpoints"],
+): Steps<RequestHandlers> {
+  const endpoints: RequestHandlers["endpoints"] = new PathTable()
   for (const route of routes) {
     yield
     const first = routes[0]!
     const at = `pipelines ${first.pipeline} and ${route.pipeline} share ${formatEndpoint(route)}`
     if (!Bun.deepEquals(route.tls, first.tls))
       throw new HooklineError("config", `${at}, but not their TLS settings`)
-    if (!endpoints.add(route.path, makeEndpoint(route, deps)))
+    const kept = before?.get(route.path)
+    const endpoint =
+      kept instanceof PipelineEndpoint && kept.isOf(route, deps) ? kept : new PipelineEndpoint(route, deps)
+    if (!endpoints.add(route.path, endpoint))
       throw new HooklineError(
         "config",
         `several pipelines have the path ${route.path} on ${formatEndpoint(route)}`,

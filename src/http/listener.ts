@@ -56,6 +56,10 @@ export class Listener {
     this.url = server.url.origin
   }
 
+  get endpoints(): RequestHandlers["endpoints"] {
+    return this.#handlers.endpoints
+  }
+
   /** Replaces the handlers, on open connections too. */
   setHandlers(handlers: RequestHandlers): void {
     this.#handlers = handlers

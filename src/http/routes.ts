@@ -33,14 +33,22 @@ export class PathTable<T> {
 
   /** @returns false when the path is taken */
   add(path: string, value: T): boolean {
-    const normal = pathKey(path)
-    const isPrefix = normal.endsWith("/*")
-    const table = isPrefix ? this.#prefixes : this.#exact
-    const key = isPrefix ? normal.slice(0, -1) : normal
+    const [table, key] = this.#placeOf(path)
     if (table.has(key)) return false
     table.set(key, value)
-    if (isPrefix) this.#longestPrefix = Math.max(this.#longestPrefix, key.length)
+    if (table === this.#prefixes) this.#longestPrefix = Math.max(this.#longestPrefix, key.length)
     return true
+  }
+
+  /** What was added with a path. */
+  get(path: string): T | undefined {
+    const [table, key] = this.#placeOf(path)
+    return table.get(key)
+  }
+
+  #placeOf(path: string): readonly [table: Map<string, T>, key: string] {
+    const key = pathKey(path)
+    return key.endsWith("/*") ? [this.#prefixes, key.slice(0, -1)] : [this.#exact, key]
   }
 
   /** The exact match, else the longest prefix. Examines no more of a path than the longest prefix. */
@@ -66,7 +74,7 @@ export class PathTable<T> {
 
 /** What becomes of a listener's requests. */
 export interface RequestHandlers {
-  readonly endpoints: PathTable<Endpoint>
+  readonly endpoints: PathTable<{ readonly answer: Endpoint }>
   /** For paths without an endpoint. */
   readonly unknownPath: Endpoint
   /** For targets that are not normalised, but whose normal form has an endpoint. */
@@ -78,7 +86,7 @@ export interface RequestHandlers {
 export const dispatch =
   ({ endpoints, unknownPath }: RequestHandlers): Endpoint =>
   (request, server, target) =>
-    (endpoints.find(target.path) ?? unknownPath)(request, server, target)
+    endpoints.find(target.path)?.answer(request, server, target) ?? unknownPath(request, server, target)
 
 /** Answers a request whose path was not sent in normal form. */
 export const refuseSpelling =

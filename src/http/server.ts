@@ -8,7 +8,7 @@ import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
 import { InFlightBudget } from "./admission/budget.ts"
 import { ConnectionLimit } from "./connection-limit.ts"
-import { makeEndpoint, requestHandlers, type EndpointDeps } from "./endpoint.ts"
+import { PipelineEndpoint, requestHandlers, type EndpointDeps } from "./endpoint.ts"
 import { IDLE_TIMEOUT_S, Listener } from "./listener.ts"
 import { Mount, mountable } from "./mount.ts"
 import type { Route } from "./route.ts"
@@ -121,26 +121,17 @@ export class Servers {
    * @throws HooklineError as the constructor, as does the returned function; nothing is changed then
    */
   *prepare(routes: readonly Route[], limits: Limits, tracer: Tracer | undefined): Steps<() => ServersChange> {
-    const { log, metrics, onAnswer } = this.#options
-    const { maxInFlightBytes, bodyTimeoutMs, maxConnections, capture } = limits
-    const deps: EndpointDeps = {
-      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log, onAnswer, capture),
-      budget: this.#budget,
-      isFramed: true,
-      bodyTimeoutMs,
-      bodyDeadlines: new Deadlines(bodyTimeoutMs),
-      idleTimeoutS: IDLE_TIMEOUT_S,
-      draining: this.#draining.signal,
-      tracer,
-    }
+    const { maxInFlightBytes, maxConnections, capture } = limits
+    const deps = this.#depsOf(limits, tracer)
     const prepared: PreparedListener[] = []
     for (const [key, group] of Map.groupBy(this.#from.ports ? routes : [], keyOf)) {
       const { tls } = group[0]!
-      prepared.push({ key, address: group[0]!, tls, handlers: yield* requestHandlers(group, deps) })
+      const handlers = yield* requestHandlers(group, deps, this.#listeners.get(key)?.endpoints)
+      prepared.push({ key, address: group[0]!, tls, handlers })
     }
     const withoutRoutes = yield* requestHandlers([], deps)
     const mountedRoutes = this.#from.mount ? mountable(routes, this.#from.ports) : []
-    const mounted = yield* requestHandlers(mountedRoutes, { ...deps, isFramed: false })
+    const mounted = yield* requestHandlers(mountedRoutes, { ...deps, isFramed: false, shapes: new Map() })
     return () =>
       this.#open(prepared, withoutRoutes, () => {
         this.#budget.maxBytes = maxInFlightBytes
@@ -150,6 +141,24 @@ export class Servers {
         this.#deps = deps
         this.#capture = capture
       })
+  }
+
+  /** Those of the current routes, where they are the same. */
+  #depsOf({ bodyTimeoutMs, capture }: Limits, tracer: Tracer | undefined): EndpointDeps {
+    const now = this.#deps
+    if (now?.bodyTimeoutMs === bodyTimeoutMs && now.tracer === tracer && this.#capture === capture) return now
+    const { log, metrics, onAnswer } = this.#options
+    return {
+      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log, onAnswer, capture),
+      budget: this.#budget,
+      isFramed: true,
+      bodyTimeoutMs,
+      bodyDeadlines: new Deadlines(bodyTimeoutMs),
+      idleTimeoutS: IDLE_TIMEOUT_S,
+      draining: this.#draining.signal,
+      tracer,
+      shapes: new Map(),
+    }
   }
 
   #open(
@@ -209,12 +218,12 @@ export class Servers {
       onAnswer?.(it)
     }
     const outcomes = new OutcomeLog(pipeline, metrics(pipeline), log, note, this.#capture)
-    const endpoint = makeEndpoint(
+    const endpoint = new PipelineEndpoint(
       { ...route, unverifiedLimit: undefined, ...(isOwn && { allows: undefined }) },
-      { ...deps, outcomes: () => outcomes, isFramed: false, firstCameAtMs, isInjected },
+      { ...deps, outcomes: () => outcomes, isFramed: false, shapes: new Map(), firstCameAtMs, isInjected },
     )
     const { request, peer } = toRequest(submission)
-    const response = await endpoint(request, peer, { path, query })
+    const response = await endpoint.answer(request, peer, { path, query })
     return { response, answered }
   }
 

@@ -36,7 +36,8 @@ const compose = (
     metrics: new Metrics().pipeline("p"),
     log: new RequestLog(pino({}, stream)),
   })
-  return { ...handler, lines }
+  const { admit, outcomes, verifiesSenders } = handler
+  return { handle: handler.handle.bind(handler), admit, outcomes, verifiesSenders, lines }
 }
 
 const fault = (): never => {
@@ -126,9 +127,9 @@ test.each<[string, number | undefined, (boolean | undefined)[], boolean]>([
 test("a refusal of the verified sender ends the event there, also after the last step", async () => {
   const limited = new Rejected(429, "rate_limited", "Later.")
   const { handle } = compose([pass], { verifiedFrom: 1, publish: fault })
-  expect(await handle(eventOf("{}"), () => limited)).toBe(limited)
+  expect(await handle(eventOf("{}"), { whenVerified: () => limited })).toBe(limited)
   const { handle: unverified } = compose([() => new Dropped("unwanted")], { verifiedFrom: 1 })
-  expect((await unverified(eventOf("{}"), fault)).kind).toBe("dropped")
+  expect((await unverified(eventOf("{}"), { whenVerified: fault })).kind).toBe("dropped")
 })
 
 test("the first step with something to say before the body ends the request", async () => {

@@ -1,13 +1,21 @@
 import { steadyMs } from "../clock/clock.ts"
-import type { Deadlines } from "../clock/deadlines.ts"
+import { Deadlines } from "../clock/deadlines.ts"
 import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
-import { deadLetterRefused, deadLettersOf, isUnusable } from "./dead-letters.ts"
-import { bounded, EventDeadline } from "./event-deadline.ts"
+import { deadLetterRefused, isUnusable, keepDeadLetter, type DeadLetters } from "./dead-letters.ts"
+import { bounded, EventDeadline, type Bounded } from "./event-deadline.ts"
 import { Event, type Passed, type Processor, type Publisher, type RequestInfo } from "./event.ts"
-import { EMPTY_LIST, listHandler } from "./list.ts"
-import { Answered, Dropped, Rejected, type Admission, type Ended, type Outcome } from "./outcome.ts"
+import { EMPTY_LIST, handleList, type ListSteps } from "./list.ts"
+import {
+  Answered,
+  Dropped,
+  Rejected,
+  type Accepted,
+  type Admission,
+  type Ended,
+  type Outcome,
+} from "./outcome.ts"
 
 /** @internal The parts of a pipeline after its source. */
 export interface Parts {
@@ -22,8 +30,11 @@ export interface Parts {
   readonly log: RequestLog
 }
 
-/** Called once an event's sender is verified; a refusal ends the event. */
-export type WhenVerified = (request: RequestInfo) => Rejected | undefined
+/** What an event may have to wait for once its sender is verified. */
+export interface SenderLimits {
+  /** Called once for the event; a refusal ends it. */
+  whenVerified(request: RequestInfo): Rejected | undefined
+}
 
 /** A pipeline without its source, which counts, logs and answers the outcomes. */
 export interface Handler {
@@ -32,7 +43,7 @@ export interface Handler {
   /** Methods other than POST whose requests `admit` may answer. */
   readonly methods: readonly string[]
   /** Runs an event through the pipeline. Rejects with a part's error: a fault. */
-  readonly handle: (event: Event, whenVerified?: WhenVerified) => Promise<Outcome>
+  readonly handle: (event: Event, limits?: SenderLimits) => Promise<Outcome>
   /** Whether a processor verifies senders. */
   readonly verifiesSenders: boolean
   /** The answer for accepted events where the source has no body of its own. */
@@ -42,71 +53,107 @@ export interface Handler {
 }
 
 /** @internal Composes processors, in order, and sink; the first outcome ends an event. */
-export function composePipeline(given: Parts): Handler {
-  const { judge } = given.publish
-  const parts = judge === undefined ? given : { ...given, processors: [...given.processors, judge] }
-  const { pipeline, processors, verifiedFrom, metrics, log, deadlines } = parts
-  const steps = processors.map((it, n) =>
-    bounded(it, `processor ${n + 1}${it.name === "" ? "" : ` (${it.name})`}`),
+export function composePipeline(parts: Parts): Handler {
+  const { judge } = parts.publish
+  return new ComposedPipeline(
+    judge === undefined ? parts : { ...parts, processors: [...parts.processors, judge] },
   )
-  const publish = bounded(parts.publish, "the sink")
-  const isBounded = [...processors, parts.publish].every((it) => it.isBounded === true)
-  /** Passed with every event where all parts end by themselves. */
-  const unused = isBounded ? new EventDeadline(deadlines) : undefined
-  const keepDeadLetter = deadLettersOf(parts)
-  const verified = (request: RequestInfo, whenVerified?: WhenVerified): Rejected | undefined => {
-    request.isVerified = true
-    return whenVerified?.(request)
+}
+
+/** Passed with every event where all parts end by themselves. */
+const UNUSED = new EventDeadline(new Deadlines(0))
+
+class ComposedPipeline implements Handler, ListSteps, DeadLetters {
+  readonly pipeline: string
+  readonly admit: Handler["admit"]
+  readonly methods: Handler["methods"]
+  readonly response: Handler["response"]
+  readonly verifiedFrom: number | undefined
+  readonly steps: readonly Bounded<Passed>[]
+  readonly publish: Bounded<Accepted | Rejected>
+  readonly deadLetter: Publisher["deadLetter"]
+  readonly metrics: Parts["metrics"]
+  readonly log: RequestLog
+  readonly outcomes: readonly Ended[]
+  /** undefined: all parts end by themselves. */
+  readonly #deadlines: Deadlines | undefined
+
+  constructor(parts: Parts) {
+    const { pipeline, processors, publish, verifiedFrom, metrics, log, deadlines } = parts
+    this.pipeline = pipeline
+    this.admit = admission(processors)
+    this.methods = methodsOf(processors)
+    this.response = processors.find(({ response }) => response !== undefined)?.response
+    this.verifiedFrom = verifiedFrom
+    this.steps = processors.map((it, n) =>
+      bounded(it, `processor ${n + 1}${it.name === "" ? "" : ` (${it.name})`}`),
+    )
+    this.publish = bounded(publish, "the sink")
+    this.deadLetter = verifiedFrom === undefined ? undefined : publish.deadLetter
+    this.metrics = metrics
+    this.log = log
+    this.outcomes = knownOutcomes(parts)
+    const isBounded = [...processors, publish].every((it) => it.isBounded === true)
+    this.#deadlines = isBounded ? undefined : deadlines
   }
-  const end = (event: Event, result: Passed): Ended | Promise<Ended> => {
-    const ended = checkEnd(result)
-    return keepDeadLetter === undefined ? ended : keepDeadLetter(event, ended)
+
+  get verifiesSenders(): boolean {
+    return this.verifiedFrom !== undefined && this.verifiedFrom > 0
   }
-  const settle = (event: Event, outcome: Outcome | undefined) =>
-    event.settle(outcome, (err, { request }) => {
-      const line = { pipeline, reason: "internal", request_id: request.id, err }
-      log.write("error", line, "onSettled() callback failed")
-    })
-  const handleList = listHandler({ steps, verifiedFrom, publish, checkEnd, keepDeadLetter, settle, metrics })
 
   // Hot path: synchronous processors cost no promise; the only await is the acknowledgement's.
-  const handle = async (event: Event, whenVerified?: WhenVerified): Promise<Outcome> => {
+  async handle(event: Event, limits?: SenderLimits): Promise<Outcome> {
+    const { steps, verifiedFrom } = this
     let outcome: Outcome | undefined
-    const deadline = unused ?? new EventDeadline(deadlines)
+    const deadline = this.#deadlines === undefined ? UNUSED : new EventDeadline(this.#deadlines)
     try {
       for (let i = 0; outcome === undefined; i++) {
-        if (i === verifiedFrom) outcome = verified(event.request, whenVerified)
+        if (i === verifiedFrom) {
+          event.request.isVerified = true
+          outcome = limits?.whenVerified(event.request)
+        }
         if (outcome !== undefined) break
         const step = steps[i]
         if (step === undefined) {
           event.release()
-          outcome = await publish(event, deadline)
-          if (outcome.kind === "accepted") metrics.acknowledged(steadyMs() - event.arrivedMs)
+          outcome = await this.publish(event, deadline)
+          if (outcome.kind === "accepted") this.metrics.acknowledged(steadyMs() - event.arrivedMs)
         } else {
           let result = step(event, deadline)
           if (result instanceof Promise) result = await result
           if (result !== event)
             outcome = await (Array.isArray(result)
-              ? handleList(event, result, i + 1, deadline)
-              : end(event, result))
+              ? handleList(this, event, result, i + 1, deadline)
+              : keepDeadLetter(this, event, this.checkEnd(result)))
         }
       }
       return outcome
     } finally {
-      if (deadline !== unused) deadline.end()
-      const settling = settle(event, outcome)
+      if (deadline !== UNUSED) deadline.end()
+      const settling = this.settle(event, outcome)
       if (settling !== undefined) await settling
     }
   }
 
-  return {
-    admit: admission(processors),
-    methods: [...new Set(processors.flatMap(({ methods }) => methods ?? []))],
-    handle,
-    verifiesSenders: verifiedFrom !== undefined && verifiedFrom > 0,
-    response: processors.find(({ response }) => response !== undefined)?.response,
-    outcomes: knownOutcomes(parts),
+  settle(event: Event, outcome: Outcome | undefined): Promise<unknown> | undefined {
+    return event.settle(outcome, (err, { request }) => {
+      const line = { pipeline: this.pipeline, reason: "internal", request_id: request.id, err }
+      this.log.write("error", line, "onSettled() callback failed")
+    })
   }
+
+  /** @throws HooklineError `internal` for what is no outcome */
+  checkEnd(result: Passed): Ended {
+    if (result instanceof Rejected || result instanceof Dropped || result instanceof Answered) return result
+    throw new HooklineError("internal", "a processor returned neither its event nor an outcome")
+  }
+}
+
+const NO_METHODS: readonly string[] = []
+
+function methodsOf(processors: readonly Processor[]): readonly string[] {
+  const methods = new Set(processors.flatMap((it) => it.methods ?? NO_METHODS))
+  return methods.size === 0 ? NO_METHODS : [...methods]
 }
 
 /** Checks requests before their bodies are read: the first answer of a processor counts; undefined: none checks them. */
@@ -137,10 +184,4 @@ function knownOutcomes({ processors, publish, verifiedFrom, metrics }: Parts): E
   if (publish.deadLetter === undefined || verifiedFrom === undefined) return all
   for (const outcome of all) if (isUnusable(outcome)) metrics.deadLetter(outcome.reason, 0)
   return [...all, ...unpublished.filter(({ status }) => status >= 500).map((it) => deadLetterRefused(it))]
-}
-
-/** @throws HooklineError `internal` for what is no outcome */
-function checkEnd(result: Passed): Ended {
-  if (result instanceof Rejected || result instanceof Dropped || result instanceof Answered) return result
-  throw new HooklineError("internal", "a processor returned neither its event nor an outcome")
 }

@@ -24,45 +24,45 @@ export const deadLetterRefused = (
     headers,
   })
 
-/**
- * Makes the publisher of a pipeline's dead letters; undefined: it has none. Called with each event that a step ended
- * and its outcome; returns the sender's answer: the outcome itself, once a dead letter is durable, or a 503 if it can't
- * be published now. Only verified senders' bodies are kept.
- */
-export function deadLettersOf({
-  pipeline,
-  publish: { deadLetter },
-  verifiedFrom,
-  metrics,
-  log,
-}: {
+/** What dead letters are published with. */
+export interface DeadLetters {
   readonly pipeline: string
-  readonly publish: Publisher
-  readonly verifiedFrom?: number | undefined
+  /** undefined: none are kept, or no sender is verified. */
+  readonly deadLetter: Publisher["deadLetter"]
   readonly metrics: Pick<PipelineMetrics, "deadLetter">
   readonly log: RequestLog
-}): ((event: Event, outcome: Ended) => Ended | Promise<Ended>) | undefined {
-  if (deadLetter === undefined || verifiedFrom === undefined) return undefined
+}
 
-  const keep = async (event: Event, outcome: Rejected | Dropped): Promise<Ended> => {
-    const result = await deadLetter(event, outcome)
-    if (result.kind === "accepted") {
-      metrics.deadLetter(outcome.reason)
-      return outcome
-    }
-    const { status, detail, logDetail = detail } = result
-    // too large for the broker: a retry would fail forever
-    if (status < 500) {
-      const { request, receivedBody } = event
-      const line = { pipeline, reason: outcome.reason, request_id: request.id, bytes: receivedBody.length }
-      log.write("error", { ...line, detail: logDetail }, "dead letter lost")
-      return outcome
-    }
-    return deadLetterRefused(
-      result,
-      `the dead letter of an event that ended as ${outcome.reason} was not published: ${logDetail}`,
-    )
+/**
+ * The sender's answer to an event that a step ended: the outcome itself, once its dead letter is durable where there is to be
+ * one, or a 503 if that can't be published now. Only verified senders' bodies are kept.
+ */
+export function keepDeadLetter(to: DeadLetters, event: Event, outcome: Ended): Ended | Promise<Ended> {
+  return to.deadLetter !== undefined && event.request.isVerified === true && isUnusable(outcome)
+    ? keep(to, event, outcome)
+    : outcome
+}
+
+async function keep(
+  { pipeline, deadLetter, metrics, log }: DeadLetters,
+  event: Event,
+  outcome: Rejected | Dropped,
+): Promise<Ended> {
+  const result = await deadLetter!(event, outcome)
+  if (result.kind === "accepted") {
+    metrics.deadLetter(outcome.reason)
+    return outcome
   }
-  return (event, outcome) =>
-    event.request.isVerified === true && isUnusable(outcome) ? keep(event, outcome) : outcome
+  const { status, detail, logDetail = detail } = result
+  // too large for the broker: a retry would fail forever
+  if (status < 500) {
+    const { request, receivedBody } = event
+    const line = { pipeline, reason: outcome.reason, request_id: request.id, bytes: receivedBody.length }
+    log.write("error", { ...line, detail: logDetail }, "dead letter lost")
+    return outcome
+  }
+  return deadLetterRefused(
+    result,
+    `the dead letter of an event that ended as ${outcome.reason} was not published: ${logDetail}`,
+  )
 }

@@ -40,7 +40,7 @@ async function run(
       },
     },
   )
-  const { handle } = composePipeline({
+  const handler = composePipeline({
     pipeline: "p",
     processors: [splits, watch, ...processors],
     publish: publisher,
@@ -52,7 +52,7 @@ async function run(
   const list = eventOf(JSON.stringify(items))
   const settled: (string | undefined)[] = []
   list.onSettled((outcome) => void settled.push(kindOf(outcome)))
-  const outcome = await handle(list).catch((error: Error) => error)
+  const outcome = await handler.handle(list).catch((error: Error) => error)
   return { outcome, log, letters, settled, list }
 }
 const kindOf = (outcome: Outcome | undefined): string | undefined =>

@@ -1,6 +1,7 @@
 import { steadyMs } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import { keepDeadLetter, type DeadLetters } from "./dead-letters.ts"
 import type { Bounded, EventDeadline } from "./event-deadline.ts"
 import type { Event, Passed } from "./event.ts"
 import { decisive, Dropped, isForAll, Rejected, type Accepted, type Ended, type Outcome } from "./outcome.ts"
@@ -17,74 +18,71 @@ import { decisive, Dropped, isForAll, Rejected, type Accepted, type Ended, type 
  * received, once.
  */
 
-interface ListSteps {
+/** The pipeline whose list it is. */
+export interface ListSteps extends DeadLetters {
   readonly steps: readonly Bounded<Passed>[]
   /** As in `Parts`: a list is split after what verifies senders. */
   readonly verifiedFrom: number | undefined
   readonly publish: Bounded<Accepted | Rejected>
+  readonly metrics: Pick<PipelineMetrics, "acknowledged" | "listItem" | "deadLetter">
   /** @throws HooklineError `internal` for what is no outcome */
-  readonly checkEnd: (result: Passed) => Ended
-  /** Returns the outcome, or a refusal where its dead letter can't be published. */
-  readonly keepDeadLetter: ((event: Event, outcome: Ended) => Ended | Promise<Ended>) | undefined
-  readonly settle: (event: Event, outcome: Outcome | undefined) => Promise<unknown> | undefined
-  readonly metrics: Pick<PipelineMetrics, "acknowledged" | "listItem">
+  checkEnd(result: Passed): Ended
+  settle(event: Event, outcome: Outcome | undefined): Promise<unknown> | undefined
 }
 
-/** @internal Makes what takes the items of a list from a processor on. Rejects with a part's error: a fault. */
-export function listHandler(steps: ListSteps) {
-  const { verifiedFrom = 0, checkEnd, keepDeadLetter, settle, metrics } = steps
-
-  return async (
-    list: Event,
-    items: readonly Event[],
-    from: number,
-    deadline: EventDeadline,
-  ): Promise<Outcome> => {
-    if (from <= verifiedFrom)
-      throw new HooklineError("internal", "a list was split by a processor that stands before the Verifier")
-    const open = new Set(items)
-    const settling: (Promise<unknown> | undefined)[] = []
-    const end = (item: Event, outcome: Outcome | undefined): void => {
-      open.delete(item)
-      settling.push(settle(item, outcome))
-      const { kind = "rejected" } = outcome ?? {}
-      metrics.listItem(
-        kind,
-        outcome === undefined ? "internal" : outcome.kind === "accepted" ? "" : outcome.reason,
-      )
-    }
-    let outcome: Outcome | undefined
-    try {
-      const passed: Numbered[] = []
-      let dropped: Dropped | undefined
-      let hasDeadLetter = keepDeadLetter === undefined
-      for (const [index, item] of items.entries()) {
-        const result = await judge(steps, item, from, deadline)
-        if (result === item) {
-          passed.push([index, item])
-          continue
-        }
-        const ended = locate(checkEnd(result), index)
-        const answer = hasDeadLetter ? ended : await keepDeadLetter!(list, ended)
-        if (!(answer instanceof Dropped)) return (outcome = answer)
-        hasDeadLetter ||= answer.isInvalid
-        dropped ??= answer
-        // now, and not with the others: a dedupe key that it held is free for a later item
-        end(item, answer)
+/** @internal Takes the items of a list from a processor on. Rejects with a part's error: a fault. */
+export async function handleList(
+  pipeline: ListSteps,
+  list: Event,
+  items: readonly Event[],
+  from: number,
+  deadline: EventDeadline,
+): Promise<Outcome> {
+  const { verifiedFrom = 0, metrics } = pipeline
+  if (from <= verifiedFrom)
+    throw new HooklineError("internal", "a list was split by a processor that stands before the Verifier")
+  const open = new Set(items)
+  const settling: (Promise<unknown> | undefined)[] = []
+  const end = (item: Event, outcome: Outcome | undefined): void => {
+    open.delete(item)
+    settling.push(pipeline.settle(item, outcome))
+    const { kind = "rejected" } = outcome ?? {}
+    metrics.listItem(
+      kind,
+      outcome === undefined ? "internal" : outcome.kind === "accepted" ? "" : outcome.reason,
+    )
+  }
+  let outcome: Outcome | undefined
+  try {
+    const passed: Numbered[] = []
+    let dropped: Dropped | undefined
+    let hasDeadLetter = false
+    for (const [index, item] of items.entries()) {
+      const result = await judge(pipeline, item, from, deadline)
+      if (result === item) {
+        passed.push([index, item])
+        continue
       }
-      list.body = NOTHING
-      list.release()
-      const results = await Promise.allSettled(passed.map((it) => publishItem(steps, it, deadline)))
-      for (const [i, result] of results.entries())
-        end(passed[i]![1], result.status === "fulfilled" ? result.value : undefined)
-      const fault = results.find((result) => result.status === "rejected")
-      if (fault !== undefined) throw fault.reason
-      const outcomes = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []))
-      return (outcome = decisive(outcomes) ?? dropped ?? EMPTY_LIST)
-    } finally {
-      for (const item of open) end(item, outcome)
-      await Promise.all(settling)
+      const ended = locate(pipeline.checkEnd(result), index)
+      const answer: Ended = hasDeadLetter ? ended : await keepDeadLetter(pipeline, list, ended)
+      if (!(answer instanceof Dropped)) return (outcome = answer)
+      hasDeadLetter ||= answer.isInvalid
+      dropped ??= answer
+      // now, and not with the others: a dedupe key that it held is free for a later item
+      end(item, answer)
     }
+    list.body = NOTHING
+    list.release()
+    const results = await Promise.allSettled(passed.map((it) => publishItem(pipeline, it, deadline)))
+    for (const [i, result] of results.entries())
+      end(passed[i]![1], result.status === "fulfilled" ? result.value : undefined)
+    const fault = results.find((result) => result.status === "rejected")
+    if (fault !== undefined) throw fault.reason
+    const outcomes = results.flatMap((result) => (result.status === "fulfilled" ? result.value : []))
+    return (outcome = decisive(outcomes) ?? dropped ?? EMPTY_LIST)
+  } finally {
+    for (const item of open) end(item, outcome)
+    await Promise.all(settling)
   }
 }
 

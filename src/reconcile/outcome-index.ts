@@ -132,10 +132,15 @@ export function indexed(handler: Handler, pointer: string, index: Pick<OutcomeWr
     const id = find(body)
     return id && asBuffer(id).toString()
   }
+  const { admit, methods, verifiesSenders, response, outcomes } = handler
   return {
-    ...handler,
-    async handle(event, whenVerified) {
-      const outcome = await handler.handle(event, whenVerified)
+    admit,
+    methods,
+    verifiesSenders,
+    response,
+    outcomes,
+    async handle(event, limits) {
+      const outcome = await handler.handle(event, limits)
       // a forged request must not settle the event whose id it has
       if (event.request.isVerified !== true || event.request.failedVerification === true) return outcome
       const final = finalOutcome(outcome)

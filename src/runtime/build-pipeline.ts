@@ -17,6 +17,8 @@ import { rarely } from "../clock/lasting.ts"
 import { LISTINGS } from "../reconcile/listings.ts"
 import { indexed, OutcomeWriter } from "../reconcile/outcome-index.ts"
 import { openOutcomes, placeInPlan } from "./reconciles.ts"
+import type { Receipt, Record } from "../pipeline/record.ts"
+import { once } from "../telemetry/handles.ts"
 import type { Publisher, TopicSchemas } from "../pipeline/event.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
@@ -42,17 +44,80 @@ export interface PipelineDependencies {
   readonly from: RequestsFrom | undefined
 }
 
-export interface BuiltPipeline {
-  readonly route: Route
+/** A pipeline that is open, and what its components use. */
+export class BuiltPipeline {
+  /** Set once it is built. */
+  route!: Route
   /** The connections that its components use, by the id they gave. */
-  readonly uses: ReadonlyMap<string | undefined, OpenConnection>
-  /** The topics that its components publish to, by broker. */
-  readonly topics: ReadonlyMap<Broker, readonly string[]>
+  readonly uses: (readonly [asked: string | undefined, open: OpenConnection])[] = []
+  /** The topics that its components publish to. */
+  readonly topics: (readonly [broker: Broker, name: string])[] = []
   /** Those among them that a component chose in addition to its sink's: more may come. */
-  readonly routedTopics: ReadonlySet<string>
-  readonly stores: ReadonlyMap<string, DedupeKeys>
+  routedTopics: ReadonlySet<string> = NO_TOPICS
+  stores: ReadonlyMap<string, DedupeKeys> = NO_STORES
   /** undefined: its events need none. */
-  readonly schemas: TopicSchemas | undefined
+  schemas: TopicSchemas | undefined
+  readonly #sink: Planned<"sink">
+  readonly #topicsAdded: () => void
+  #isRunning = false
+
+  /** @param topicsAdded called when it names further topics while it runs */
+  constructor(sink: Planned<"sink">, topicsAdded: () => void) {
+    this.#sink = sink
+    this.#topicsAdded = topicsAdded
+  }
+
+  /** @returns the connection, whose topics are looked up, and created, at the commit only, all pipelines' together */
+  use(asked: string | undefined, open: OpenConnection): OpenConnection {
+    if (!this.uses.some(([id]) => id === asked)) this.uses.push([asked, open])
+    return { ...open, broker: new PreparingBroker(open.broker, this) }
+  }
+
+  addTopics(names: readonly string[]): void {
+    this.routedTopics = new Set([...this.routedTopics, ...names])
+    if (!this.#isRunning) return
+    this.#prepareSchemas()
+    this.#topicsAdded()
+  }
+
+  committed(): void {
+    this.#isRunning = true
+    this.#prepareSchemas()
+  }
+
+  #prepareSchemas(): void {
+    this.schemas?.prepare([...new Set([...topicsOf(this.#sink), ...this.routedTopics])])
+  }
+}
+
+const NO_TOPICS: ReadonlySet<string> = new Set()
+const NO_STORES: ReadonlyMap<string, DedupeKeys> = new Map()
+
+/** A connection's broker as a pipeline's components have it. */
+class PreparingBroker implements Broker {
+  readonly #broker: Broker
+  readonly #pipeline: BuiltPipeline
+
+  constructor(broker: Broker, pipeline: BuiltPipeline) {
+    this.#broker = broker
+    this.#pipeline = pipeline
+  }
+
+  publish(record: Record, deadlineMs: number): Promise<Receipt> {
+    return this.#broker.publish(record, deadlineMs)
+  }
+
+  prepare(names: readonly string[]): void {
+    this.#pipeline.topics.push(...names.map((name) => [this.#broker, name] as const))
+  }
+
+  ready(): true | string {
+    return this.#broker.ready()
+  }
+
+  close(): Promise<void> {
+    return this.#broker.close()
+  }
 }
 
 export type BuiltPipelines = ReadonlyMap<string, BuiltPipeline>
@@ -79,7 +144,7 @@ function acquirePipeline(pipeline: PlannedPipeline, deps: PipelineDependencies):
     config: [pipeline, files, plan.baseDir, indexOf(pipeline, plan)?.place],
     open: () => build(pipeline, deps),
     fits: ({ uses }) =>
-      [...uses].every(([asked, { broker, deliveryTimeoutMs }]) => {
+      uses.every(([asked, { broker, deliveryTimeoutMs }]) => {
         const now = findConnection(connections, asked)
         return now?.broker === broker && now.deliveryTimeoutMs === deliveryTimeoutMs
       }),
@@ -92,40 +157,21 @@ const findConnection = (open: OpenConnections, id: string | undefined): OpenConn
 function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
   const { plan, transaction, connections, metrics, log, requestLog, workers, from, topicsAdded } = deps
   const { id, sink } = pipeline
-  const uses = new Map<string | undefined, OpenConnection>()
-  const topics = new Map<Broker, readonly string[]>()
-  const stores = new Map<string, DedupeKeys>()
+  const built = new BuiltPipeline(sink, topicsAdded)
   const ownLog = log.child({ pipeline: id })
   const connection = (asked: string | undefined): OpenConnection => {
     const found = findConnection(connections, asked)
     if (found === undefined)
       throw new HooklineError("internal", `pipeline ${id} names the connection ${asked}, which is not open`)
-    uses.set(asked, found)
-    const { broker } = found
-    // looked up, and created, at the commit only, all pipelines' topics together
-    const prepare = (names: readonly string[]): void =>
-      void topics.set(broker, [...(topics.get(broker) ?? []), ...names])
-    return { ...found, broker: withPrepare(broker, prepare) }
+    return built.use(asked, found)
   }
-  const routedTopics = new Set<string>()
-  let isRunning = false
-  let schemas: TopicSchemas | undefined
-  const prepareSchemas = (): void => schemas?.prepare([...new Set([...topicsOf(sink), ...routedTopics])])
-  transaction.onCommit(() => {
-    isRunning = true
-    prepareSchemas()
-  })
+  transaction.onCommit(() => built.committed())
   const contextOf = contextsOf(pipeline, {
     baseDir: plan.baseDir,
     log: ownLog,
     metrics: metrics.pipeline(id),
     connection,
-    addTopics: (names) => {
-      for (const name of names) routedTopics.add(name)
-      if (!isRunning) return
-      prepareSchemas()
-      topicsAdded()
-    },
+    addTopics: (names) => built.addTopics(names),
     acquire: (spec) => transaction.acquire(spec),
     sender: senderOf(pipeline.processors),
     openKeys: (location) => {
@@ -134,7 +180,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
         location.kind === "embedded" &&
         connections.values().find(({ logDirectory }) => logDirectory === location.directory)
       if (beside && beside.keyJournal !== undefined) keys.store.useJournal?.(beside.keyJournal)
-      stores.set(nameOf(location), keys)
+      built.stores = new Map([...built.stores, [nameOf(location), keys]])
       return keys
     },
     workers,
@@ -145,20 +191,24 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
   }
   const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
   const publish: Publisher = make(sink)
-  schemas = publish.schemas
+  built.schemas = publish.schemas
   const composed = composePipeline({
     pipeline: id,
     processors,
     publish,
-    deadlines: new Deadlines(contextOf(sink.component.title).deliveryTimeoutMs),
+    deadlines: deadlinesOf(contextOf(sink.component.title).deliveryTimeoutMs),
     verifiedFrom: verifiedFrom(pipeline),
     metrics: metrics.pipeline(id),
     log: requestLog,
   })
   const route = make(pipeline.source)(withOutcomeIndex(composed, pipeline, deps))
+  built.route = route
   if (from?.ports !== false) transaction.onCommit(() => warnIfOpen(pipeline, route, ownLog))
-  return { route, uses, topics, routedTopics, stores, schemas }
+  return built
 }
+
+/** Waits of equal length have one timer, whatever their pipelines. */
+const deadlinesOf = once((ms: number) => new Deadlines(ms))
 
 /** The section whose sender's list does not say what it got, so that outcomes are indexed, and where. */
 function indexOf({ id }: PlannedPipeline, plan: Plan) {
@@ -189,15 +239,6 @@ function withOutcomeIndex(handler: Handler, pipeline: PlannedPipeline, deps: Pip
 /** The topic of a sink's accepted events, where it has one. */
 const topicsOf = ({ values }: Planned<"sink">): readonly string[] =>
   typeof values["topic"] === "string" ? [values["topic"]] : []
-
-function withPrepare(broker: Broker, prepare: Broker["prepare"]): Broker {
-  return {
-    publish: broker.publish.bind(broker),
-    prepare,
-    ready: () => broker.ready(),
-    close: () => broker.close(),
-  }
-}
 
 /** Warns of a pipeline without authentication. */
 function warnIfOpen(pipeline: PlannedPipeline, { host, path }: Route, log: Logger): void {

@@ -68,7 +68,7 @@ test.each([
   const pipelines = new Map(
     problems.map((problem, i) => [
       `p${i}`,
-      { uses: new Map(), stores: new Map(), route: { problem: () => problem } },
+      { uses: [], stores: new Map(), route: { problem: () => problem } },
     ]),
   )
   const active = {

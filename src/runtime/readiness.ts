@@ -48,7 +48,7 @@ function closedPipelines(
   const [ofConnections, ofStores] = [new Map(connections), new Map(stores)]
   return [...pipelines].flatMap(([id, { uses, stores, route }]): Health[] => {
     const reasons = [
-      ...[...uses.keys()].map((asked = first) => [`connection ${asked}`, ofConnections.get(asked)]),
+      ...uses.map(([asked = first]) => [`connection ${asked}`, ofConnections.get(asked)]),
       ...[...stores.keys()].map((name) => [`Deduplicator's store ${name}`, ofStores.get(name)]),
       ["source", route.problem?.()],
     ].filter(([, problem]) => problem !== undefined)

@@ -137,10 +137,7 @@ function checkReceives(pipelines: BuiltPipelines, unopened: ReadonlyMap<unknown,
   const [failure] = unopened.values()
   if (failure === undefined) return
   for (const { uses, stores } of pipelines.values()) {
-    const needed = [
-      ...[...uses.values()].flatMap(({ broker, instance }) => [broker, instance]),
-      ...stores.values(),
-    ]
+    const needed = [...uses.flatMap(([, { broker, instance }]) => [broker, instance]), ...stores.values()]
     if (!needed.some((it) => unopened.has(it))) return
   }
   throw failure
@@ -194,6 +191,6 @@ export function prepareTopics({
     [...connections.values()].map(({ broker }) => [broker, new Set()]),
   )
   for (const pipeline of pipelines.values())
-    for (const [broker, names] of pipeline.topics) for (const name of names) topics.get(broker)?.add(name)
+    for (const [broker, name] of pipeline.topics) topics.get(broker)?.add(name)
   for (const [broker, names] of topics) broker.prepare([...names])
 }

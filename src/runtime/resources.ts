@@ -142,7 +142,7 @@ export class Transaction {
    */
   commit(unused: Promise<void>, drainMs: number): void {
     this.#end({ acquired: this.#acquired, unused, drainMs })
-    for (const action of this.#committed) action()
+    for (const action of this.#committed.splice(0)) action()
   }
 
   /** Closes what was opened. Never rejects: the cause of the abort matters. */

@@ -182,19 +182,22 @@ function sectionOf({ name, line, entries }: IniSection, source: Source): FileSec
 
 function textOf(section: string, { key, line, lines }: IniEntry, source: Source): FileText {
   const { file, baseDir } = source
+  const place = { key, section, file, line, baseDir }
+  const [first = { text: "" }] = lines
+  // nearly all; what they are read from is not kept
+  if (lines.length <= 1 && !first.text.includes("${"))
+    return { ...place, value: { text: first.text, quotable: true, problems: NO_PROBLEMS } }
   let value: FileValue | undefined
   return {
-    key,
-    section,
-    file,
-    line,
-    baseDir,
+    ...place,
     // an own property: a copy for another process has its value
     get value() {
       return (value ??= valueOf(lines, source))
     },
   }
 }
+
+const NO_PROBLEMS: FileValue["problems"] = []
 
 /** Interpolates line by line, so that a substituted value can't add lines. */
 function valueOf(lines: IniEntry["lines"], environment: Environment): FileValue {

@@ -1,14 +1,15 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
+import type { ForwardAbout } from "../replay/forward.ts"
 import { urlTarget } from "../replay/post.ts"
-import { namesIn, positionFile, Positions, type KeptFailure } from "../replay/positions.ts"
+import type { KeptFailure } from "../replay/position-tables.ts"
+import { namesIn, positionFile, Positions } from "../replay/positions.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import { isReplaced } from "../replay/same-log.ts"
 import { Application } from "../runtime/application.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
 import { escapeControls, escapeLine } from "../telemetry/escape-controls.ts"
-import type { Forward } from "./forward.ts"
 import { Interruption } from "./interruption.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import { printTable } from "./table.ts"
@@ -25,7 +26,7 @@ export function listForwards(flags: ForwardsFlags): void {
   const folder = stateFolder(Application.fromFile(flags.config), flags.state)
   const all = namesIn(folder, "forward").flatMap((name) => {
     const location = positionFile(folder, "forward", name)
-    using reader = Positions.open<Forward>(location)
+    using reader = Positions.open<ForwardAbout>(location)
     const stored = reader.read()
     if (stored === undefined) return []
     const { connection, topic, url } = stored.about
@@ -37,7 +38,7 @@ export function listForwards(flags: ForwardsFlags): void {
         name,
         connection,
         topic,
-        url: toShownUrl(new URL(url)),
+        url: url === undefined ? "a handler" : toShownUrl(new URL(url)),
         forwarded: replayed,
         failures: reader.countFailures(),
         offsets: Object.fromEntries(next),
@@ -73,7 +74,7 @@ const describeState = (state: {
 /** Prints the records that the target refused, oldest first. @throws HooklineError `no_input`, `usage`, `log_io` */
 export function printFailures(name: string, flags: ForwardsFlags): void {
   const { location } = locate(name, flags)
-  using positions = Positions.open<Forward>(location)
+  using positions = Positions.open<ForwardAbout>(location)
   const failures = positions.failures().map(({ partition, offset, timestampMs, atMs, reason }) => {
     return { partition, offset, timestamp: toTime(timestampMs), refused_at: toTime(atMs), reason }
   })
@@ -98,11 +99,13 @@ export function printFailures(name: string, flags: ForwardsFlags): void {
  */
 export async function retryFailures(name: string, flags: ForwardsFlags): Promise<void> {
   const { app, location } = locate(name, flags)
-  using positions = Positions.open<Forward>(location)
+  using positions = Positions.open<ForwardAbout>(location)
   const stored = positions.read()
   // it waits for its log for the first time
   if (stored === undefined) return
   const { connection, topic, url, clusterId } = stored.about
+  if (url === undefined)
+    throw new HooklineError("usage", `${name} is delivered to a handler; only the program that has it can retry`)
   connectionNamed(app, connection)
   const reader = await app.openReader(connection)
   using interruption = new Interruption()

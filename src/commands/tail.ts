@@ -12,7 +12,8 @@ import { Interruption } from "./interruption.ts"
 import { openLogOf } from "./open-log.ts"
 import { toPretty } from "./pretty-record.ts"
 import { toJsonLine, toRaw, toValue, type RecordFormat } from "./record-formats.ts"
-import { untilAvailable, WaitingNotes, type Awaiting } from "./waiting.ts"
+import { WaitingNotes } from "./waiting.ts"
+import { untilAvailable, type Awaiting } from "../replay/until-available.ts"
 
 export interface TailFlags {
   readonly config?: string

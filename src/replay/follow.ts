@@ -40,15 +40,19 @@ const LOOK_MS = 10_000
  * Finds partitions that are added to a topic, until the signal aborts.
  *
  * @param open opens the log: a reader remembers the partitions that it has found
- * @param added called with those that are new
+ * @param found `added` is called with those that are new, `held` each time with what the topic holds
  */
 export async function watchPartitions(
   open: () => Promise<LogReader>,
   topic: string,
   known: readonly OffsetRange[],
-  added: (ranges: readonly OffsetRange[]) => void,
-  signal: AbortSignal,
+  found: {
+    readonly added: (ranges: readonly OffsetRange[]) => void
+    readonly held: (ranges: readonly OffsetRange[]) => void
+    readonly signal: AbortSignal
+  },
 ): Promise<void> {
+  const { signal } = found
   const partitions = new Set(known.map(({ partition }) => partition))
   while (!signal.aborted) {
     await pause(LOOK_MS, signal)
@@ -56,10 +60,11 @@ export async function watchPartitions(
     try {
       const reader = await open()
       const ranges = await reader.ranges(topic).finally(() => reader.close())
+      found.held(ranges)
       const others = ranges.filter(({ partition }) => !partitions.has(partition))
       if (others.length === 0) continue
       for (const { partition } of others) partitions.add(partition)
-      added(others.map((range) => ({ ...range, end: Number.POSITIVE_INFINITY })))
+      found.added(others.map((range) => ({ ...range, end: Number.POSITIVE_INFINITY })))
     } catch (error) {
       // whoever reads the topic says what is wrong
       if (!(error instanceof HooklineError) || !error.retryHelps) throw error

@@ -13,7 +13,7 @@ import {
 import type { Matches } from "../brokers/record-filter.ts"
 import type { Selection } from "./range.ts"
 import { SendWindow, toWindowRecord, type WindowRecord } from "./send-window.ts"
-import { refusedError, type ReplayTarget } from "./target.ts"
+import { refusedError, type Refusal, type ReplayTarget } from "./target.ts"
 
 /*
  * Sends the records of a range to a target, in the order of the reader: by offset within each partition, by time across
@@ -38,6 +38,8 @@ export interface ReplayOptions {
   readonly rate?: number | undefined
   /** Whether a record that the target refuses ends the job, or is among the failures. */
   readonly onRefusal: "stop" | "skip"
+  /** Called with a record that the target refused, before it counts as settled. */
+  readonly refused?: ((record: StoredRecord, refusal: Refusal) => Promise<void>) | undefined
   /** Where an earlier job of the same range got to. */
   readonly from?: ReplayPosition | undefined
   /** Called with offsets that the log has deleted before they were read. */
@@ -141,6 +143,11 @@ export class ReplayJob {
     return this.#readProblem
   }
 
+  /** The next offset that is not settled, by partition. */
+  get next(): ReplayPosition["next"] {
+    return this.#cursors.next
+  }
+
   /** What ended it, if it failed. */
   get error(): Error | undefined {
     return this.#error
@@ -238,8 +245,11 @@ export class ReplayJob {
     try {
       const sent = await target.send(one.record)
       if (typeof sent === "string") this.#window.settle(one, sent)
-      else if (onRefusal === "skip") this.#window.settle(one, toFailure(one.record, sent))
-      else throw refusedError(one.record, sent)
+      else if (onRefusal === "stop") throw refusedError(one.record, sent)
+      else {
+        await this.#options.refused?.(one.record, sent)
+        this.#window.settle(one, toFailure(one.record, sent))
+      }
     } catch (error) {
       this.#window.settle(one, "stopped")
       this.#fail(error)

@@ -3,6 +3,7 @@ import { GroupDatabase } from "../brokers/embedded/group-database.ts"
 import { openSpoolDatabase } from "../brokers/spool/spool-database.ts"
 import { KeyDatabase } from "../dedupe/key-database.ts"
 import { LedgerDatabase } from "../reconcile/ledger-database.ts"
+import { PositionDatabase } from "../replay/position-database.ts"
 import type { DatabaseKind, DatabaseLocation } from "../storage/database-file.ts"
 import type { DurableDatabase } from "../storage/durable-database.ts"
 
@@ -12,6 +13,7 @@ const OPEN: { readonly [kind in DatabaseKind]?: (location: DatabaseLocation) => 
   spool: openSpoolDatabase,
   "group store": (location) => new GroupDatabase(location),
   ledger: (location) => new LedgerDatabase(location),
+  "position file": (location) => new PositionDatabase(location),
   "dedupe store": (location) => new KeyDatabase(location),
 }
 

@@ -4,7 +4,7 @@ import { ReplayJob } from "../../replay/job.ts"
 import type { Attempt, Attempted } from "../../replay/keyed-target.ts"
 import { urlTarget } from "../../replay/post.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
-import { untilAvailable } from "../waiting.ts"
+import { untilAvailable } from "../../replay/until-available.ts"
 
 /** How often a log or topic that does not exist yet is polled. */
 const WAIT_MS = 250

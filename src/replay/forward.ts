@@ -1,0 +1,195 @@
+import type { LogReader, OffsetRange } from "../brokers/broker.ts"
+import type { HooklineError } from "../errors.ts"
+import { endlessFrom, watchPartitions, type OffsetGap } from "./follow.ts"
+import { ReplayJob, type ReplayOptions } from "./job.ts"
+import type { Stored } from "./position-tables.ts"
+import type { ReplayFailure, ReplayPosition } from "./progress.ts"
+import { lengthOf } from "./range.ts"
+import { toShownUrl } from "./request-of-record.ts"
+import { isReplaced } from "./same-log.ts"
+import type { ReplayTarget } from "./target.ts"
+import { untilAvailable } from "./until-available.ts"
+
+/** What is kept of a forward in addition to its position. */
+export interface ForwardAbout {
+  readonly connection: string
+  readonly topic: string
+  /** The URL with its password and query: the file is readable by its owner alone. Absent: a function. */
+  readonly url?: string
+  /** The id of the log that the position is of: another log has other records at these offsets. */
+  readonly clusterId?: string
+}
+
+/** Where the position of a forward is kept. What `save` was given is durable when it returns, or resolves. */
+export interface PositionStore<About> {
+  read(): Promise<Stored<About> | undefined> | Stored<About> | undefined
+  begin(about: About, position: ReplayPosition): Promise<void> | void
+  describe(about: About): Promise<void> | void
+  save(position: ReplayPosition, failures: readonly ReplayFailure[]): Promise<void> | void
+  setWaiting(reason: string | undefined): Promise<void> | void
+}
+
+export interface ForwardOptions extends Pick<
+  ReplayOptions,
+  "matches" | "rate" | "onRefusal" | "refused"
+> {
+  readonly about: ForwardAbout
+  readonly store: PositionStore<ForwardAbout>
+  readonly target: ReplayTarget
+  readonly open: () => Promise<LogReader>
+  /** Where a new one begins, in milliseconds since 1970: with records from then on. Undefined: with those after the last. */
+  readonly sinceMs: number | undefined
+  readonly signal: AbortSignal
+  /** Why nothing can be read, called again while that lasts; undefined: it can. */
+  readonly waiting: (reason: string | undefined) => void
+  /** Called with what is forwarded, and how many records wait. */
+  readonly began: (text: string) => void
+  /** Called with what became of records that are not forwarded. */
+  readonly warn: (text: string) => void
+}
+
+const NOTE_MS = 500
+
+/** Sends each record of a topic to a target from a durable position, until it is stopped. */
+export class Forward {
+  readonly #options: ForwardOptions
+  #job: ReplayJob | undefined
+  #held: readonly OffsetRange[] = []
+
+  constructor(options: ForwardOptions) {
+    this.#options = options
+  }
+
+  /** undefined: it waits for the log. */
+  get job(): ReplayJob | undefined {
+    return this.#job
+  }
+
+  /** Records that the log had a moment ago, and that are not settled. */
+  get lag(): number {
+    const next = this.#job?.next
+    return this.#held.reduce((sum, { partition, first, end }) => sum + Math.max(0, end - Math.max(first, next?.get(partition) ?? first)), 0)
+  }
+
+  /** @throws HooklineError `no_input`, `log_io`, `refused` for a refused record where that is to stop it */
+  async run(): Promise<void> {
+    const { about, store, target, began, warn, matches, rate, onRefusal, refused } = this.#options
+    const found = await this.#find()
+    if (found === undefined) return
+    const { reader, held, clusterId } = found
+    this.#held = held
+    try {
+      const position = await this.#position(reader, held, clusterId)
+      const { ranges, gaps } = endlessFrom(position, held)
+      for (const gap of gaps) warn(describeGap(about.topic, gap))
+      const left = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
+      const to = about.url === undefined ? "a handler" : toShownUrl(new URL(about.url))
+      began(`forwarding ${about.connection}/${about.topic} to ${to}${left === 0 ? "" : `, ${left} waiting`}`)
+      const job = new ReplayJob({
+        reader,
+        selection: { topic: about.topic, ranges, partitions: held.length },
+        target,
+        matches,
+        rate,
+        onRefusal,
+        refused,
+        from: { ...position, next: new Map() },
+        missed: ({ partition, first, end }) =>
+          warn(describeGap(about.topic, { partition, first: end, next: first, kind: "deleted" })),
+        save: (position, failures) => store.save(position, failures),
+      })
+      this.#job = job
+      await this.#follow(job, ranges)
+      if (job.error !== undefined) throw job.error
+    } finally {
+      this.#job = undefined
+      await reader.close()
+    }
+  }
+
+  async #follow(job: ReplayJob, ranges: readonly OffsetRange[]): Promise<void> {
+    const { about, open, store, waiting, signal: stop } = this.#options
+    const ended = new AbortController()
+    const signal = AbortSignal.any([stop, ended.signal])
+    stop.addEventListener("abort", () => void job.cancel(), { once: true })
+    const failed = Promise.withResolvers<never>()
+    const timer = setInterval(() => {
+      waiting(job.sourceProblem)
+      Promise.try(() => store.setWaiting(job.progress().problem)).catch(failed.reject)
+    }, NOTE_MS)
+    const watching = watchPartitions(open, about.topic, ranges, {
+      added: (more) => job.extend(more),
+      held: (held) => (this.#held = held),
+      signal,
+    })
+    try {
+      await Promise.race([job.start(), watching, failed.promise])
+    } finally {
+      await job.cancel()
+      clearInterval(timer)
+      ended.abort()
+    }
+    await watching
+  }
+
+  /** Waits for the log and its topic; undefined: until it was stopped. */
+  #find() {
+    const { about, open, store, signal, waiting: note } = this.#options
+    const attempt = async () => {
+      await using opened = new AsyncDisposableStack()
+      const reader = opened.adopt(await open(), (it) => it.close())
+      const held = await reader.ranges(about.topic)
+      const clusterId = await reader.clusterId()
+      opened.move()
+      return { reader, held, clusterId }
+    }
+    return untilAvailable(attempt, {
+      signal,
+      notes: { note },
+      everyMs: NOTE_MS,
+      mayPass: ({ retryHelps }) => retryHelps,
+      beforeWait: async ({ code, message }: HooklineError) => {
+        // all that is published to a topic that does not exist yet is new
+        if (code !== "unavailable" && (await store.read()) === undefined) await this.#begin(about, [])
+        await store.setWaiting(message)
+      },
+    })
+  }
+
+  async #position(
+    reader: LogReader,
+    held: readonly OffsetRange[],
+    clusterId: string | undefined,
+  ): Promise<ReplayPosition> {
+    const { store, sinceMs, warn } = this.#options
+    const stored = await store.read()
+    const about = { ...this.#options.about, ...(clusterId !== undefined && { clusterId }) }
+    const { connection, topic } = about
+    if (stored === undefined) {
+      const since = sinceMs === undefined ? held : await reader.ranges(topic, { sinceMs })
+      const next = since.map(({ partition, first, end }) => [partition, sinceMs === undefined ? end : first] as const)
+      return this.#begin(about, next)
+    }
+    const before = stored.about.clusterId
+    if (isReplaced(before, clusterId)) {
+      warn(
+        `connection ${connection} leads to another log than before: forwarding ${topic} from its beginning; the failures of the former log are removed`,
+      )
+      return this.#begin(about, [])
+    }
+    if (before === undefined && clusterId !== undefined) await store.describe(about)
+    return stored.position
+  }
+
+  /** @param next where partitions begin; others begin at their beginnings */
+  async #begin(about: ForwardAbout, next: Iterable<readonly [number, number]>): Promise<ReplayPosition> {
+    const position = { next: new Map(next), replayed: 0, failed: 0 }
+    await this.#options.store.begin(about, position)
+    return position
+  }
+}
+
+const describeGap = (topic: string, { partition, first, next, kind }: OffsetGap): string =>
+  kind === "deleted"
+    ? `${topic}[${partition}]: the ${first - next} records from offset ${next} on were deleted before they were forwarded`
+    : `${topic}[${partition}] ends before offset ${next}, where it was to continue: it is another log, forwarded from its beginning`

@@ -1,0 +1,43 @@
+import { DatabaseCalls } from "../storage/database-calls.ts"
+import type { DatabaseLocation } from "../storage/database-file.ts"
+import { DurableDatabase } from "../storage/durable-database.ts"
+import type { Logger } from "../telemetry/log.ts"
+import type { PositionStore } from "./forward.ts"
+import { createPositionTables, PAGE_BYTES, PositionTables, type Stored } from "./position-tables.ts"
+
+/** A file of positions in its thread, so that no commit holds up the event loop. */
+export class PositionDatabase extends DurableDatabase {
+  readonly #tables = new PositionTables<unknown>(this.db, {
+    do: (action) => action(),
+    change: (action) => this.transact(action),
+  })
+
+  readonly operations = {
+    read: () => this.#tables.read(),
+    begin: this.#tables.begin.bind(this.#tables),
+    describe: this.#tables.describe.bind(this.#tables),
+    save: this.#tables.save.bind(this.#tables),
+    setWaiting: this.#tables.setWaiting.bind(this.#tables),
+    failures: () => this.#tables.countFailures(),
+  }
+
+  constructor(location: DatabaseLocation) {
+    super(location, { pageBytes: PAGE_BYTES, createTables: createPositionTables })
+    // left by a process that was killed
+    this.load(() => this.db.run("DELETE FROM waiting"))
+  }
+}
+
+/** The position of a forward that runs with the service. */
+export class PositionCalls<About> extends DatabaseCalls<PositionDatabase> implements PositionStore<About> {
+  /** @throws HooklineError `log_locked`, `log_io` */
+  constructor(location: DatabaseLocation, log: Logger) {
+    super(location, () => new PositionDatabase(location), log)
+  }
+
+  read = async (): Promise<Stored<About> | undefined> => (await this.do("read")) as Stored<About> | undefined
+  begin: PositionStore<About>["begin"] = (about, position) => this.do("begin", about, position)
+  describe: PositionStore<About>["describe"] = (about) => this.do("describe", about)
+  save: PositionStore<About>["save"] = (position, failures) => this.do("save", position, failures)
+  setWaiting: PositionStore<About>["setWaiting"] = (reason) => this.do("setWaiting", reason)
+}

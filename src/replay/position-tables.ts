@@ -1,0 +1,165 @@
+import { Database } from "bun:sqlite"
+import type { ReplayFailure, ReplayPosition } from "./progress.ts"
+
+/*
+ * Where a replay or a forward has got to, in a file of its own, `<kind>s/<name>.sqlite` in the state folder; in WAL mode
+ * with synchronous=FULL. What is saved is durable when `save` returns, as a whole.
+ *
+ *   about      JSON: what is replayed or forwarded, and to where; replayed and failed, counts
+ *   positions  partition | next: the next offset
+ *   failures   partition | offset | timestamp of the record | at: when it was refused, both in milliseconds since 1970
+ *              | reason
+ *   waiting    why nothing is sent now, at most one row: since, in milliseconds since 1970 | reason, the last one. Of the
+ *              process that has the lock
+ *
+ * One process at a time advances it, with a lock next to the file (storage/writer-lock.ts). Others may read it, or take
+ * failures out of it.
+ */
+export const PAGE_BYTES = 4096
+
+/** A refused record as it is kept. */
+export interface KeptFailure extends Pick<ReplayFailure, "partition" | "offset" | "timestampMs" | "reason"> {
+  /** When it was refused, in milliseconds since 1970. */
+  readonly atMs: number
+}
+
+/** Why nothing is sent now. */
+export interface Waiting {
+  /** Milliseconds since 1970. */
+  readonly sinceMs: number
+  readonly reason: string
+}
+
+/** What a file holds in addition to failures. */
+export interface Stored<About> {
+  readonly about: About
+  readonly position: ReplayPosition
+}
+
+/** How a file's tables are used. */
+export interface TableUse {
+  do<T>(action: () => T): T
+  /** Commits changes durably, all or none. */
+  change(action: () => void): void
+}
+
+/** The tables of a file of positions. */
+export class PositionTables<About> {
+  readonly #db: Database
+  readonly #how: TableUse
+  #waiting: Waiting | undefined
+
+  constructor(db: Database, how: TableUse) {
+    this.#db = db
+    this.#how = how
+  }
+
+  /** undefined: nothing was saved yet. */
+  read(): Stored<About> | undefined {
+    return this.#how.do(() => readStored<About>(this.#db))
+  }
+
+  /** Begins anew: nothing is left of what was saved before. */
+  begin(about: About, position: ReplayPosition): void {
+    this.#how.change(() => {
+      for (const table of ["about", "positions", "failures"]) this.#db.run(`DELETE FROM ${table}`)
+      this.#db.query("INSERT INTO about VALUES (1, ?, 0, 0)").run(JSON.stringify(about))
+      this.#setPosition(position)
+    })
+  }
+
+  /** Changes what the file says it is about. */
+  describe(about: About): void {
+    this.#how.change(() => this.#db.query("UPDATE about SET json = ?").run(JSON.stringify(about)))
+  }
+
+  save(position: ReplayPosition, failures: readonly ReplayFailure[] = []): void {
+    this.#how.change(() => {
+      this.#setPosition(position)
+      for (const { partition, offset, timestampMs, reason } of failures)
+        this.#db
+          .query("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)")
+          .run(partition, offset, timestampMs, Date.now(), reason)
+    })
+  }
+
+  /** Keeps why nothing is sent now, for other processes to show, from the first reason on; undefined: something is. */
+  setWaiting(reason: string | undefined): void {
+    if (reason === this.#waiting?.reason) return
+    const sinceMs = this.#waiting?.sinceMs ?? Date.now()
+    this.#waiting = reason === undefined ? undefined : { sinceMs, reason }
+    this.#how.change(() => {
+      this.#db.run("DELETE FROM waiting")
+      if (reason !== undefined) this.#db.query("INSERT INTO waiting VALUES (?, ?)").run(sinceMs, reason)
+    })
+  }
+
+  /** undefined: the process that has the lock, if one does, sends what the log has. */
+  waiting(): Waiting | undefined {
+    const row = this.#how.do(() =>
+      this.#db.query<{ since: number; reason: string }, []>("SELECT * FROM waiting").get(),
+    )
+    return row === null ? undefined : { sinceMs: row.since, reason: row.reason }
+  }
+
+  /** Oldest first. */
+  failures(): KeptFailure[] {
+    return this.#how.do(() =>
+      this.#db
+        .query<{ partition: number; offset: number; timestamp: number; at: number; reason: string }, []>(
+          "SELECT * FROM failures ORDER BY at, partition, offset",
+        )
+        .all()
+        .map(({ timestamp, at, ...failure }) => ({ ...failure, timestampMs: timestamp, atMs: at })),
+    )
+  }
+
+  countFailures(): number {
+    return this.#how.do(() => this.#db.query<{ n: number }, []>("SELECT count(*) AS n FROM failures").get()!.n)
+  }
+
+  /** Changes the reason of a failure; undefined: it is none any more. */
+  settle({ partition, offset }: KeptFailure, reason: string | undefined): void {
+    this.#how.change(() => {
+      if (reason === undefined)
+        this.#db.query("DELETE FROM failures WHERE partition = ? AND offset = ?").run(partition, offset)
+      else
+        this.#db
+          .query("UPDATE failures SET reason = ?, at = ? WHERE partition = ? AND offset = ?")
+          .run(reason, Date.now(), partition, offset)
+    })
+  }
+
+  #setPosition({ next, replayed, failed }: ReplayPosition): void {
+    const set = this.#db.query("INSERT OR REPLACE INTO positions VALUES (?, ?)")
+    for (const [partition, offset] of next) set.run(partition, offset)
+    this.#db.query("UPDATE about SET replayed = ?, failed = ?").run(replayed, failed)
+  }
+}
+
+export function createPositionTables(db: Database): void {
+  db.run(
+    `CREATE TABLE IF NOT EXISTS about (
+      id INTEGER PRIMARY KEY, json TEXT NOT NULL, replayed INTEGER NOT NULL, failed INTEGER NOT NULL
+    ) STRICT`,
+  )
+  db.run("CREATE TABLE IF NOT EXISTS waiting (since INTEGER NOT NULL, reason TEXT NOT NULL) STRICT")
+  db.run("CREATE TABLE IF NOT EXISTS positions (partition INTEGER PRIMARY KEY, next INTEGER NOT NULL) STRICT")
+  db.run(
+    `CREATE TABLE IF NOT EXISTS failures (
+      partition INTEGER NOT NULL, offset INTEGER NOT NULL, timestamp INTEGER NOT NULL, at INTEGER NOT NULL,
+      reason TEXT NOT NULL, PRIMARY KEY (partition, offset)
+    ) STRICT`,
+  )
+}
+
+function readStored<About>(db: Database): Stored<About> | undefined {
+  return db.transaction(() => {
+    const row = db.query<{ json: string; replayed: number; failed: number }, []>("SELECT * FROM about").get()
+    if (row === null) return undefined
+    const positions = db.query<{ partition: number; next: number }, []>("SELECT * FROM positions").all()
+    const { json, replayed, failed } = row
+    const next = new Map(positions.map(({ partition, next: offset }) => [partition, offset]))
+    return { about: JSON.parse(json) as About, position: { next, replayed, failed } }
+  })()
+}

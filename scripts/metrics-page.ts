@@ -11,6 +11,7 @@ const GROUPS: readonly (readonly [heading: string, names: RegExp])[] = [
   ["Process and configuration", /^hookline_log_lines_/],
   ["Embedded log", /^hookline_(log|retention)_/],
   ["Reconciling", /^hookline_reconcile_/],
+  ["Forwarding", /^hookline_forward_/],
   ["Workers", /^hookline_worker_/],
   ["Traces", /^hookline_traces?_/],
   ["Connections", /^hookline_(connection|publish|batch|retried|connects|broker|impaired|partitions)(_|$)/],
@@ -64,7 +65,7 @@ async function declaredMetrics(): Promise<MetricRegistry["all"]> {
     spools: () => [],
     logs: () => [],
   })
-  metrics.observeSenders({ reconciles: () => [], silences: () => [] })
+  metrics.observeSenders({ reconciles: () => [], forwards: () => [], silences: () => [] })
   metrics.observeReadiness(() => "ready")
   for (const onFirstUse of ["configuration", "workers", "traces"] as const) void metrics[onFirstUse]
   return metrics.read()

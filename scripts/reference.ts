@@ -11,6 +11,7 @@ import { describeRelations } from "../src/config/options/relations.ts"
 import type { Section } from "../src/config/options/section.ts"
 import { ADMIN } from "../src/config/sections/admin.ts"
 import { TRACES } from "../src/config/sections/traces.ts"
+import { FORWARD } from "../src/config/sections/forward.ts"
 import { RECONCILE } from "../src/config/sections/reconcile.ts"
 import { SERVICE } from "../src/config/sections/service.ts"
 import { EXIT_STATUSES } from "../src/commands/exit-statuses.ts"
@@ -39,7 +40,7 @@ client_id: \${HOSTNAME:-hookline}
 \`\`\`
 
 - \`include\`, before the first section, lists further files by name or pattern: \`include = teams.d/*.conf\`.
-- Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[provider:<name>]\`, \`[reconcile:<id>]\`, \`[defaults:<Component>]\`, \`[admin]\`, \`[traces]\` and \`[service]\`. A pipeline is every section
+- Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[provider:<name>]\`, \`[reconcile:<id>]\`, \`[forward:<id>]\`, \`[defaults:<Component>]\`, \`[admin]\`, \`[traces]\` and \`[service]\`. A pipeline is every section
   that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there, and a Decoder
   where the preset of the Verifier's provider has one.
 - \`key = value\` or \`key: value\`; keys are case-insensitive. A line that is indented deeper than its key continues the
@@ -61,6 +62,7 @@ export function renderReference(components: readonly Section[]): string {
     renderTable("[provider:<name>]", PROVIDER),
     ...components.map((section) => renderTable(`[pipeline:<id>:${section.title}]`, section)),
     renderTable("[reconcile:<id>]", RECONCILE),
+    renderTable("[forward:<id>]", FORWARD),
     ...[ADMIN, TRACES, SERVICE].map((section) => renderTable(`[${section.title}]`, section)),
   ]
   return [INTRODUCTION, ...parts].join("\n")
@@ -104,7 +106,7 @@ function defaultOf({ presence, defaultText }: Option<unknown>): string {
 
 /** Writes into docs/reload.md how a reload applies each option. */
 function renderReloadPage(page: string): string {
-  const sections = [...fileKinds, ...components, RECONCILE, ADMIN, TRACES, SERVICE].filter(
+  const sections = [...fileKinds, ...components, RECONCILE, FORWARD, ADMIN, TRACES, SERVICE].filter(
     ({ options }) => Object.keys(options).length > 0,
   )
   return replaceParts(page, [sections.map(renderEffects).join("\n")])

@@ -14,6 +14,7 @@ const serviceWith = (fault: Error): Service => ({
   openReader: () => Promise.reject(fault),
   openBroker: () => Promise.reject(fault),
   reconciles: () => [],
+  forwards: () => [],
   silences: () => [],
   captureMode: () => "off",
   receivers: () => [],

@@ -33,6 +33,7 @@ export interface Service extends Status {
   /** Opens a broker, to be closed; pipelines may use it too. @throws HooklineError */
   openBroker(connection: string): Promise<Broker>
   reconciles(): readonly ReconcileInfo[]
+  forwards(): readonly ForwardInfo[]
   /** Pipelines with `expect_every`. */
   silences(): readonly (readonly [
     pipeline: string,
@@ -61,6 +62,25 @@ export interface ReconcileInfo extends ReconcileState {
   readonly pipeline: string
   readonly provider: string
   /** Whether another process of the service reconciles it. */
+  readonly isElsewhere: boolean
+}
+
+/** A `[forward:<id>]` section, and how far it is. */
+export interface ForwardInfo {
+  readonly id: string
+  /** `<connection>/<topic>` */
+  readonly from: string
+  /** Without what may be secret in it. */
+  readonly url: string
+  /** Records that are not delivered yet; undefined: not known. */
+  readonly lag: number | undefined
+  /** Since it began. */
+  readonly delivered: number
+  readonly refused: number
+  readonly inFlight: number
+  readonly perSecond: number
+  readonly problem: string | undefined
+  /** Another process of the service forwards it. */
   readonly isElsewhere: boolean
 }
 

@@ -1,4 +1,5 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
+import { loadForCommand } from "../config/file/load.ts"
 import { HooklineError } from "../errors.ts"
 import { Forward, type ForwardAbout } from "../replay/forward.ts"
 import type { Attempt, Attempted } from "../replay/keyed-target.ts"
@@ -35,8 +36,13 @@ export interface ForwardFlags {
 export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags): Promise<void> {
   const app = Application.fromFile(flags.config)
   connectionNamed(app, place.connection)
-  refuseOwnPipeline(url, place, pipelinesIn(flags.config), app.connectionIds())
   const name = checkName(flags.name ?? nameOf(place))
+  if (loadForCommand(flags.config).forwards.has(name))
+    throw new HooklineError(
+      "usage",
+      `${name} is [forward:${name}] of the configuration, which runs with the service`,
+    )
+  refuseOwnPipeline(url, place, pipelinesIn(flags.config), app.connectionIds())
   const location = positionFile(stateFolder(app, flags.state), "forward", name)
   const typeOf = eventTypeIn(flags.config, place.topic)
   leaveFolder()

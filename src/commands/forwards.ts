@@ -1,3 +1,4 @@
+import { dirname } from "node:path"
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import type { ForwardAbout } from "../replay/forward.ts"
@@ -6,6 +7,11 @@ import type { KeptFailure } from "../replay/position-tables.ts"
 import { namesIn, positionFile, Positions } from "../replay/positions.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import { isReplaced } from "../replay/same-log.ts"
+import { loadForCommand } from "../config/file/load.ts"
+import { exists } from "../process/paths.ts"
+import { forwardLocation } from "../runtime/forwards.ts"
+import { placeOfForward } from "../runtime/plan/forwards.ts"
+import { planForward } from "../runtime/plan/plan-part.ts"
 import { Application } from "../runtime/application.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
@@ -23,9 +29,7 @@ export interface ForwardsFlags {
 
 /** Prints the forwards, as a table or a JSON array. @throws HooklineError `no_input`, `log_io` */
 export function listForwards(flags: ForwardsFlags): void {
-  const folder = stateFolder(Application.fromFile(flags.config), flags.state)
-  const all = namesIn(folder, "forward").flatMap((name) => {
-    const location = positionFile(folder, "forward", name)
+  const all = [...locationsOf(flags).locations].flatMap(([name, location]) => {
     using reader = Positions.open<ForwardAbout>(location)
     const stored = reader.read()
     if (stored === undefined) return []
@@ -105,7 +109,10 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
   if (stored === undefined) return
   const { connection, topic, url, clusterId } = stored.about
   if (url === undefined)
-    throw new HooklineError("usage", `${name} is delivered to a handler; only the program that has it can retry`)
+    throw new HooklineError(
+      "usage",
+      `${name} is delivered to a handler; only the program that has it can retry`,
+    )
   connectionNamed(app, connection)
   const reader = await app.openReader(connection)
   using interruption = new Interruption()
@@ -159,8 +166,29 @@ export function removeForward(name: string, flags: ForwardsFlags): void {
 }
 
 function locate(name: string, flags: ForwardsFlags): { app: Application; location: DatabaseLocation } {
+  const { app, folder, locations } = locationsOf(flags)
+  return { app, location: locations.get(name) ?? positionFile(folder, "forward", checkName(name)) }
+}
+
+/** The forwards that have begun, by name: of `hookline forward`, and of sections of the file. */
+function locationsOf(flags: ForwardsFlags) {
   const app = Application.fromFile(flags.config)
-  return { app, location: positionFile(stateFolder(app, flags.state), "forward", checkName(name)) }
+  const folder = stateFolder(app, flags.state)
+  const begun = namesIn(folder, "forward").map(
+    (name) => [name, positionFile(folder, "forward", name)] as const,
+  )
+  const configuration = loadForCommand(flags.config)
+  const sections = [...configuration.forwards.keys()].flatMap((id) => {
+    const planned = planForward(configuration, id)
+    const { connection } = placeOfForward(planned.values.from)
+    const location = forwardLocation(
+      planned,
+      connectionNamed(app, connection),
+      dirname([...app.inputs.keys()][0]!),
+    )
+    return exists(location.file) ? [[id, location] as const] : []
+  })
+  return { app, folder, locations: new Map([...begun, ...sections]) }
 }
 
 async function find(

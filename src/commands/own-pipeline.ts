@@ -1,7 +1,7 @@
 import { loadForCommand } from "../config/file/load.ts"
 import { HooklineError } from "../errors.ts"
-import { isThisMachine } from "../outgoing/proxied-fetch.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
+import { isListeningAt } from "../runtime/plan/forwards.ts"
 import { planPipeline } from "../runtime/plan/plan-part.ts"
 import type { PlannedPipeline } from "../runtime/plan/plan.ts"
 import type { TopicPlace } from "./topic-range.ts"
@@ -36,21 +36,11 @@ export function refuseOwnPipeline(
     ({ source, sink: { values } }) =>
       values["topic"] === topic &&
       (values["connection"] ?? connections[0]) === connection &&
-      isAt(source, url),
+      isListeningAt(source.values, url),
   )
   if (found === undefined) return
   throw new HooklineError(
     "usage",
     `${toShownUrl(url)} is pipeline ${found.id} of this configuration, which publishes to ${connection}/${topic}: each record posted there would come back. Name the URL of your application`,
   )
-}
-
-function isAt({ values }: PlannedPipeline["source"], url: URL): boolean {
-  const path = String(values["path"])
-  const isPath = path.endsWith("*") ? url.pathname.startsWith(path.slice(0, -1)) : url.pathname === path
-  const publicUrl = values["public_url"] === undefined ? undefined : new URL(String(values["public_url"]))
-  if (publicUrl?.origin === url.origin)
-    return publicUrl.pathname === "/" ? isPath : url.pathname === publicUrl.pathname
-  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80))
-  return isPath && port === values["port"] && isThisMachine(url.hostname)
 }

@@ -29,10 +29,7 @@ export interface PositionStore<About> {
   setWaiting(reason: string | undefined): Promise<void> | void
 }
 
-export interface ForwardOptions extends Pick<
-  ReplayOptions,
-  "matches" | "rate" | "onRefusal" | "refused"
-> {
+export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" | "onRefusal" | "refused"> {
   readonly about: ForwardAbout
   readonly store: PositionStore<ForwardAbout>
   readonly target: ReplayTarget
@@ -40,8 +37,8 @@ export interface ForwardOptions extends Pick<
   /** Where a new one begins, in milliseconds since 1970: with records from then on. Undefined: with those after the last. */
   readonly sinceMs: number | undefined
   readonly signal: AbortSignal
-  /** Why nothing can be read, called again while that lasts; undefined: it can. */
-  readonly waiting: (reason: string | undefined) => void
+  /** Called again and again with why nothing can be read, and why nothing is delivered, that included; undefined: it is. */
+  readonly waiting: (source: string | undefined, any: string | undefined) => void
   /** Called with what is forwarded, and how many records wait. */
   readonly began: (text: string) => void
   /** Called with what became of records that are not forwarded. */
@@ -55,6 +52,7 @@ export class Forward {
   readonly #options: ForwardOptions
   #job: ReplayJob | undefined
   #held: readonly OffsetRange[] = []
+  #waitsFor: string | undefined
 
   constructor(options: ForwardOptions) {
     this.#options = options
@@ -65,10 +63,19 @@ export class Forward {
     return this.#job
   }
 
+  /** Why nothing is delivered; undefined: it is. */
+  get problem(): string | undefined {
+    return this.#waitsFor ?? this.#job?.progress().problem
+  }
+
   /** Records that the log had a moment ago, and that are not settled. */
   get lag(): number {
     const next = this.#job?.next
-    return this.#held.reduce((sum, { partition, first, end }) => sum + Math.max(0, end - Math.max(first, next?.get(partition) ?? first)), 0)
+    return this.#held.reduce(
+      (sum, { partition, first, end }) =>
+        sum + Math.max(0, end - Math.max(first, next?.get(partition) ?? first)),
+      0,
+    )
   }
 
   /** @throws HooklineError `no_input`, `log_io`, `refused` for a refused record where that is to stop it */
@@ -114,8 +121,9 @@ export class Forward {
     stop.addEventListener("abort", () => void job.cancel(), { once: true })
     const failed = Promise.withResolvers<never>()
     const timer = setInterval(() => {
-      waiting(job.sourceProblem)
-      Promise.try(() => store.setWaiting(job.progress().problem)).catch(failed.reject)
+      const { problem } = job.progress()
+      waiting(job.sourceProblem, problem)
+      Promise.try(() => store.setWaiting(problem)).catch(failed.reject)
     }, NOTE_MS)
     const watching = watchPartitions(open, about.topic, ranges, {
       added: (more) => job.extend(more),
@@ -134,7 +142,11 @@ export class Forward {
 
   /** Waits for the log and its topic; undefined: until it was stopped. */
   #find() {
-    const { about, open, store, signal, waiting: note } = this.#options
+    const { about, open, store, signal } = this.#options
+    const note = (reason: string | undefined): void => {
+      this.#waitsFor = reason
+      this.#options.waiting(reason, reason)
+    }
     const attempt = async () => {
       await using opened = new AsyncDisposableStack()
       const reader = opened.adopt(await open(), (it) => it.close())
@@ -167,7 +179,9 @@ export class Forward {
     const { connection, topic } = about
     if (stored === undefined) {
       const since = sinceMs === undefined ? held : await reader.ranges(topic, { sinceMs })
-      const next = since.map(({ partition, first, end }) => [partition, sinceMs === undefined ? end : first] as const)
+      const next = since.map(
+        ({ partition, first, end }) => [partition, sinceMs === undefined ? end : first] as const,
+      )
       return this.#begin(about, next)
     }
     const before = stored.about.clusterId

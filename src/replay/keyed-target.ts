@@ -41,10 +41,13 @@ export type Attempted = (record: StoredRecord, attempt: Attempt, retryInMs: numb
 export interface Patience {
   /** How often it has to be refused, whatever becomes of others. */
   readonly refusals: number
-  /** Where others are accepted, its second refusal is final; where none is, one after this time. Undefined: `refusals` count. */
+  /** Its second refusal is final if others are accepted between the two; if not, one after this time. Undefined: `refusals` count. */
   readonly parkAfterMs?: number | undefined
-  /** After that many attempts without an answer that counts, it is refused if others are accepted. Undefined: never. */
-  readonly attempts?: number | undefined
+  /**
+   * How often it is attempted again that has no answer which counts, while others are accepted in between; then it is
+   * refused. Undefined: for as long as it takes.
+   */
+  readonly retries?: number | undefined
 }
 
 export interface KeyedTargetOptions {
@@ -63,14 +66,20 @@ interface Entry {
   readonly lane: string | undefined
   attempts: number
   refusals: number
-  /** Acceptances and the time when it failed first. */
-  failed: { readonly accepted: number; readonly atMs: number } | undefined
+  /** When it was refused first. */
+  refusedMs: number | undefined
+  /** Failures between which others were accepted, the first not counted. */
+  failedAlone: number
+  /** Acceptances when it failed last; undefined: it has not. */
+  accepted: number | undefined
   notBeforeMs: number
 }
 
 interface Doubt {
   /** In this round. */
   readonly tried: Set<Entry>
+  /** One more than may be under way, to find out whether those fail alone; undefined: not chosen in this round. */
+  probe: Entry | undefined
   /** Begun, this one among them. */
   rounds: number
   /** Until the next round; 0: no record has failed in this one. */
@@ -122,7 +131,9 @@ export class KeyedTarget implements ReplayTarget {
         lane,
         attempts: 0,
         refusals: 0,
-        failed: undefined,
+        refusedMs: undefined,
+        failedAlone: 0,
+        accepted: undefined,
         notBeforeMs: 0,
       }
       const before = lane === undefined ? undefined : this.#lanes.get(lane)
@@ -151,8 +162,8 @@ export class KeyedTarget implements ReplayTarget {
 
   /** Whether the next record may find out if one that fails fails alone. */
   get #probes(): boolean {
-    const { parkAfterMs, attempts } = this.#patience
-    return parkAfterMs !== undefined || attempts !== undefined
+    const { parkAfterMs, retries } = this.#patience
+    return parkAfterMs !== undefined || retries !== undefined
   }
 
   /** Begins the attempts that may begin now. */
@@ -172,11 +183,13 @@ export class KeyedTarget implements ReplayTarget {
 
   #candidates(): Iterable<Entry> {
     if (this.#doubt === undefined) return this.#heads
-    const { tried } = this.#doubt
-    // heads under way have been tried, or will have been
-    const first = [...this.#heads].toSorted(byNumber)
-    const most = this.#concurrency + Number(this.#probes) - this.#active
-    return first.slice(0, Math.max(0, most)).filter((it) => !tried.has(it))
+    const doubt = this.#doubt
+    const heads = [...this.#heads].toSorted(byNumber)
+    // those under way have been tried, or will have been
+    const first = heads.splice(0, Math.max(0, this.#concurrency - this.#active))
+    if (this.#probes) doubt.probe ??= heads.find(({ accepted }) => accepted === undefined) ?? heads[0]
+    const probe = doubt.probe !== undefined && this.#heads.has(doubt.probe) ? [doubt.probe] : []
+    return [...first, ...probe].filter((it) => !doubt.tried.has(it))
   }
 
   #wakeAt(atMs: number, nowMs: number): void {
@@ -185,7 +198,7 @@ export class KeyedTarget implements ReplayTarget {
       this.#timer = undefined
       const doubt = this.#doubt
       if (doubt !== undefined)
-        this.#doubt = { ...doubt, tried: new Set(), rounds: doubt.rounds + 1, pauseMs: 0 }
+        this.#doubt = { ...doubt, tried: new Set(), rounds: doubt.rounds + 1, pauseMs: 0, probe: undefined }
       this.#pump()
     }
     this.#timer = { timer: setTimeout(wake, atMs - nowMs), atMs }
@@ -225,7 +238,7 @@ export class KeyedTarget implements ReplayTarget {
     // that of a record which fails alone
     clearTimeout(this.#timer?.timer)
     this.#timer = undefined
-    return (this.#doubt = { tried: new Set(), rounds: 1, pauseMs: 0, reason })
+    return (this.#doubt = { tried: new Set(), rounds: 1, pauseMs: 0, reason, probe: undefined })
   }
 
   #endDoubt(): void {
@@ -236,8 +249,12 @@ export class KeyedTarget implements ReplayTarget {
   #fail(entry: Entry, attempt: Attempt): void {
     const { attempted } = this.#options
     const { outcome, reason, status } = attempt
-    if (outcome === "refused") entry.refusals++
-    entry.failed ??= { accepted: this.#accepted, atMs: steadyMs() }
+    if (outcome === "refused") {
+      entry.refusals++
+      entry.refusedMs ??= steadyMs()
+    }
+    if (entry.accepted !== undefined && entry.accepted < this.#accepted) entry.failedAlone++
+    entry.accepted = this.#accepted
     if (this.#isFinal(entry, attempt)) {
       attempted?.(entry.record, attempt, undefined)
       if (this.#doubt?.tried.size === 0) this.#endDoubt()
@@ -256,13 +273,11 @@ export class KeyedTarget implements ReplayTarget {
     this.#heads.add(entry)
   }
 
-  #isFinal({ refusals, attempts, failed }: Entry, { outcome }: Attempt): boolean {
-    const patience = this.#patience
-    const areOthersAccepted = this.#accepted > failed!.accepted
-    if (outcome === "unavailable")
-      return patience.attempts !== undefined && areOthersAccepted && attempts >= patience.attempts
-    if (patience.parkAfterMs === undefined) return refusals >= patience.refusals
-    return (areOthersAccepted && refusals > 1) || steadyMs() - failed!.atMs >= patience.parkAfterMs
+  #isFinal({ refusals, refusedMs, failedAlone }: Entry, { outcome }: Attempt): boolean {
+    const { refusals: most, parkAfterMs, retries } = this.#patience
+    if (outcome === "unavailable") return retries !== undefined && failedAlone >= Math.max(1, retries)
+    if (parkAfterMs === undefined) return refusals >= most
+    return (refusals > 1 && failedAlone > 0) || steadyMs() - refusedMs! >= parkAfterMs
   }
 
   #settle({ lane, resolve }: Entry, sent: Sent): void {

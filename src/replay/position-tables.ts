@@ -115,7 +115,9 @@ export class PositionTables<About> {
   }
 
   countFailures(): number {
-    return this.#how.do(() => this.#db.query<{ n: number }, []>("SELECT count(*) AS n FROM failures").get()!.n)
+    return this.#how.do(
+      () => this.#db.query<{ n: number }, []>("SELECT count(*) AS n FROM failures").get()!.n,
+    )
   }
 
   /** Changes the reason of a failure; undefined: it is none any more. */

@@ -1,11 +1,18 @@
+import type { StoredRecord } from "../brokers/broker.ts"
 import { steadyMs } from "../clock/clock.ts"
 import { fetchFailure, proxiedFetch, throughProxy } from "../outgoing/proxied-fetch.ts"
+import { addressCheck } from "../outgoing/refused-addresses.ts"
+import type { Sendable, Signer } from "../verify/verifier.ts"
 import { KeyedTarget, type Attempt, type KeyedTargetOptions } from "./keyed-target.ts"
 import { headersOf } from "./request-of-record.ts"
 
 export interface PostOptions {
   /** Time limit of a response. */
   readonly timeoutMs?: number | undefined
+  /** In addition to the record's, or in place of them. */
+  readonly headers?: readonly (readonly [name: string, value: string])[] | undefined
+  readonly signer?: Signer | undefined
+  readonly tls?: BunFetchRequestInit["tls"] | undefined
 }
 
 const TIMEOUT_MS = 30_000
@@ -21,37 +28,52 @@ const MOST_SHOWN = 200
  * Posts records to a URL. A 2xx accepts one; a 3xx or 4xx refuses it, except for those that may pass; a 5xx, or no response,
  * says nothing of it.
  */
-export function posting(
+function posting(
   url: URL,
-  { timeoutMs = TIMEOUT_MS }: PostOptions = {},
+  { timeoutMs = TIMEOUT_MS, headers = [], signer, tls }: PostOptions,
 ): KeyedTargetOptions["attempt"] {
-  return (record, signal) =>
-    post(url, record.value, headersOf(record), AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]))
+  const refusedAddress = addressCheck(url)
+  return async (record, signal) => {
+    const startedMs = steadyMs()
+    try {
+      const refused = await refusedAddress()
+      if (refused !== undefined) throw new Error(refused)
+      const request = await toRequest(url, record, headers, signer)
+      const response = await proxiedFetch(request.url, {
+        method: "POST",
+        headers: request.headers,
+        body: request.body,
+        redirect: "manual",
+        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+        ...(tls !== undefined && { tls }),
+      })
+      return toAttempt(response, await readStart(response), steadyMs() - startedMs, url)
+    } catch (error) {
+      return { outcome: "unavailable", reason: fetchFailure(error), durationMs: steadyMs() - startedMs }
+    }
+  }
+}
+
+async function toRequest(
+  url: URL,
+  record: StoredRecord,
+  added: NonNullable<PostOptions["headers"]>,
+  signer: Signer | undefined,
+): Promise<Pick<Sendable, "url" | "headers" | "body">> {
+  const headers = headersOf(record)
+  for (const [name, value] of added) headers.set(name, value)
+  const body = record.value.slice()
+  if (signer === undefined) return { url: url.href, headers, body }
+  // the same for each attempt, so that it can be told from another event
+  const id = `${record.topic}-${record.partition}-${record.offset}`
+  return signer.sign({ method: "POST", url: url.href, headers, body, id }, Date.now())
 }
 
 /** A URL to which records are posted: see KeyedTarget. */
 export const urlTarget = (
   url: URL,
-  { timeoutMs, ...options }: PostOptions & Omit<KeyedTargetOptions, "attempt"> = {},
-): KeyedTarget => new KeyedTarget({ ...options, attempt: posting(url, { timeoutMs }) })
-
-async function post(url: URL, value: Uint8Array, headers: Headers, signal: AbortSignal): Promise<Attempt> {
-  const startedMs = steadyMs()
-  try {
-    const response = await proxiedFetch(url, {
-      method: "POST",
-      headers,
-      body: value.slice(),
-      redirect: "manual",
-      signal,
-    })
-    const text = await readStart(response)
-    return toAttempt(response, text, steadyMs() - startedMs, url)
-  } catch (error) {
-    const durationMs = steadyMs() - startedMs
-    return { outcome: "unavailable", status: undefined, reason: fetchFailure(error), durationMs }
-  }
-}
+  options: PostOptions & Omit<KeyedTargetOptions, "attempt"> = {},
+): KeyedTarget => new KeyedTarget({ ...options, attempt: posting(url, options) })
 
 function toAttempt({ status, headers }: Response, text: string, durationMs: number, url: URL): Attempt {
   if (status >= 200 && status < 300) return { outcome: "delivered", status, reason: "", durationMs }

@@ -29,6 +29,8 @@ export function headersOf(record: StoredRecord): Headers {
     if (IS_TOKEN.test(name) && !isReserved(name.toLowerCase()))
       headers.append(name.replace(/^ce_/, "ce-"), toHeaderValue(content))
   }
+  const received = headers.get("received-content-type")
+  if (!headers.has("content-type") && received !== null) headers.set("content-type", received)
   if (!headers.has("content-type"))
     headers.set("content-type", isJson(value) ? "application/json" : "application/octet-stream")
   headers.set("hookline-topic", topic)

@@ -14,6 +14,7 @@ import { explainRequest, verificationsOf } from "./explain-request.ts"
 import type { Plan, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
 import { verifiedFrom } from "./plan/verified.ts"
+import type { RunningForward } from "./forwards.ts"
 import type { RunningReconcile } from "./reconciles.ts"
 import type { Silences } from "./silences.ts"
 import { SharedBroker } from "./shared-broker.ts"
@@ -24,8 +25,9 @@ export interface Running extends Pick<Status, "readiness">, Pick<Service, "recei
   readonly log: Logger
   readonly plan: Plan
   readonly listening: readonly Listening[]
-  /** Where this process reconciles. */
+  /** What this process reconciles and forwards. */
   readonly reconciles: readonly RunningReconcile[]
+  readonly forwards: readonly RunningForward[]
   readonly silences: Silences | undefined
   /** The broker of a connection, open for pipelines of this process. */
   broker(connection: string): Broker | undefined
@@ -60,6 +62,7 @@ export function adminService(running: Running): Service {
     openReader,
     openBroker,
     reconciles: () => running.reconciles.map((it) => it.info()),
+    forwards: () => running.forwards.map((it) => it.info()),
     silences: () => running.silences?.all() ?? [],
     captureMode: () => captureOf(running.plan.admin),
     receivers: () => running.receivers(),

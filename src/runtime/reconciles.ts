@@ -1,11 +1,9 @@
-import { join, resolve } from "node:path"
 import type { ReconcileInfo, Service } from "../admin/service.ts"
 import type { Connection } from "../brokers/define-connection.ts"
-import { pause, steadyMs } from "../clock/clock.ts"
-import { Lasting } from "../clock/lasting.ts"
+import { steadyMs } from "../clock/clock.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import { RECONCILE } from "../config/sections/reconcile.ts"
-import { DEFAULT_FOLDER, isRedisUrl, locate } from "../dedupe/location.ts"
+import { isRedisUrl, locate } from "../dedupe/location.ts"
 import { HooklineError } from "../errors.ts"
 import { parsePublicUrl } from "../http/public-url.ts"
 import { toRecord, type Certificate } from "../reconcile/certificate.ts"
@@ -20,14 +18,11 @@ import { SharedReconcile, type SharedPlace } from "../reconcile/shared-reconcile
 import type { Logger } from "../telemetry/log.ts"
 import { storeOf } from "./component-context.ts"
 import type { Plan, PlannedPipeline, PlannedReconcile } from "./plan/plan.ts"
+import { OwnedSection, sectionFolder } from "./owned-section.ts"
 import type { Transaction } from "./resources.ts"
 
 /** How long a certificate's record may take. */
 const PUBLISHED_WITHIN_MS = 30_000
-/** Pause until it tries again to be the one that reconciles. */
-const RETRY_MS = 2000
-/** After this time it says that it is not. */
-const PATIENT_MS = 30_000
 
 /** Opens what reconciles the plan's pipelines, or keeps it; it begins with the commit. Nothing here fails a start or a reload. */
 export function acquireReconciles(
@@ -70,7 +65,7 @@ export function placeIn(
   const { connection = [...connections][0] ?? "" } = pipeline.sink.values as { connection?: string }
   const used = find(connection)
   const logDirectory = used?.kind.logFolder?.(used.values)
-  const folder = values.directory ?? resolve(logDirectory ?? join(baseDir, DEFAULT_FOLDER))
+  const folder = values.directory ?? sectionFolder(used, baseDir)
   const { store = "", ca } = storeOf(pipeline) ?? {}
   const location = isRedisUrl(store)
     ? locate(store, { pipeline: pipeline.id, logDirectory, baseDir }, ca)
@@ -133,27 +128,19 @@ function isPipelineAt({ source }: PlannedPipeline, text: string): boolean {
 }
 
 /** One `[reconcile:<id>]` section of this service. One process has it: its ledger's writer lock, and that in Redis, let one. */
-export class RunningReconcile {
+export class RunningReconcile extends OwnedSection {
   readonly #planned: PlannedReconcile
   readonly #place: ReconcilePlace
   readonly #service: Service
-  readonly #log: Logger
-  readonly #stopping = new AbortController()
-  readonly #waiting = new Lasting({ afterMs: PATIENT_MS, remindMs: 24 * 3_600_000 })
+  readonly #shared: SharedReconcile | undefined
   #reconciler: Reconciler | undefined
-  #problem: string | undefined
-  #isElsewhere = false
-  #running: Promise<void> = Promise.resolve()
 
   constructor(planned: PlannedReconcile, place: ReconcilePlace, service: Service, log: Logger) {
+    super(log, { reconcile: planned.id }, "does not reconcile now")
+    this.#shared = place.shared && new SharedReconcile(place.shared)
     this.#planned = planned
     this.#place = place
     this.#service = service
-    this.#log = log
-  }
-
-  start(): void {
-    this.#running = this.#run()
   }
 
   info(): ReconcileInfo {
@@ -164,57 +151,33 @@ export class RunningReconcile {
       pipeline: pipeline.id,
       provider,
       completeAtMs: state?.completeAtMs,
-      problem: this.#problem ?? state?.problem,
-      isElsewhere: this.#isElsewhere,
+      problem: this.problem ?? state?.problem,
+      isElsewhere: this.isElsewhere,
       endpoint: state?.endpoint,
       window: state?.window,
       certificates: state?.certificates ?? [],
     }
   }
 
-  async close(): Promise<void> {
-    this.#stopping.abort(new HooklineError("closing", "the application is stopping"))
-    await this.#running
+  override async close(): Promise<void> {
+    await super.close()
+    await this.#shared?.[Symbol.asyncDispose]()
   }
 
-  async #run(): Promise<void> {
-    const { signal } = this.#stopping
-    const { shared } = this.#place
-    await using opened = new AsyncDisposableStack()
-    const own = shared && opened.use(new SharedReconcile(shared))
-    while (!signal.aborted) {
-      try {
-        await this.#reconcile(own)
-      } catch (error) {
-        // another process of the service has it, Redis is down, or the disk fails
-        const { message: problem } = error as Error
-        this.#problem = problem
-        this.#isElsewhere = error instanceof HooklineError && error.code === "log_locked"
-        if (this.#waiting.began(problem) !== undefined)
-          this.#log[this.#isElsewhere ? "info" : "warn"](
-            { reconcile: this.#planned.id, problem },
-            "does not reconcile now",
-          )
-      }
-      await pause(RETRY_MS, signal)
-    }
-  }
-
-  async #reconcile(shared: SharedReconcile | undefined): Promise<void> {
+  protected async run(): Promise<void> {
+    const shared = this.#shared
     const held = await shared?.hold()
-    const stopping = this.#stopping.signal
+    const stopping = this.signal
     const reconciler = openReconciler(this.#planned, this.#place, {
       held: shared,
       ledgerFolder: this.#place.folder,
       target: this.#target(),
       certified: (certificate) => this.#publish(certificate),
-      log: this.#log,
+      log: this.log,
       signal: held === undefined ? stopping : AbortSignal.any([stopping, held]),
     })
     this.#reconciler = reconciler
-    this.#problem = undefined
-    this.#isElsewhere = false
-    this.#waiting.ended()
+    this.runs()
     try {
       await reconciler.run()
     } finally {

@@ -17,6 +17,7 @@ import { acquireAdmin, loadAdmin } from "./admin-listener.ts"
 import { acquirePipelines, type BuiltPipelines } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
+import { acquireForwards, type RunningForward } from "./forwards.ts"
 import { acquireReconciles, type RunningReconcile } from "./reconciles.ts"
 import type { Resources } from "./resources.ts"
 import { acquireSilences, type Silences } from "./silences.ts"
@@ -33,6 +34,7 @@ export interface ActivePlan {
   readonly admin: AdminServer | undefined
   /** Empty: none, or another process's. */
   readonly reconciles: readonly RunningReconcile[]
+  readonly forwards: readonly RunningForward[]
   /** undefined: another process watches. */
   readonly silences: Silences | undefined
   /** undefined: nothing is traced. */
@@ -102,6 +104,7 @@ export async function changePlan(
     const admin = acquireAdmin(plan, openAdmin, transaction, deps.service, log)
     const isOwner = membership === undefined
     const reconciles = isOwner ? acquireReconciles(plan, transaction, deps.service, log) : []
+    const forwards = isOwner ? acquireForwards(plan, transaction, deps.service, log) : []
     const silences = isOwner ? acquireSilences(plan, transaction, deps.service, log) : undefined
     const servers = openListeners()
     change = servers.change
@@ -111,7 +114,17 @@ export async function changePlan(
     deps.captures.setLimits(captureLimits(plan, membership?.workers ?? 1))
     transaction.commit(unused, plan.service.drain_timeout)
     prepareTopics({ connections, pipelines })
-    committed({ plan, connections, pipelines, servers: servers.servers, admin, reconciles, silences, tracer })
+    committed({
+      plan,
+      connections,
+      pipelines,
+      servers: servers.servers,
+      admin,
+      reconciles,
+      forwards,
+      silences,
+      tracer,
+    })
   } catch (error) {
     change?.abort()
     if (before !== undefined) setMetricsDetail(before.plan, deps)

@@ -24,6 +24,7 @@ import {
   type Membership,
   type ReloadDependencies,
 } from "./reload.ts"
+import type { RunningForward } from "./forwards.ts"
 import type { RunningReconcile } from "./reconciles.ts"
 import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
@@ -119,6 +120,10 @@ export class Runtime implements ReloadableApplication, Running {
 
   get reconciles(): readonly RunningReconcile[] {
     return this.active.reconciles
+  }
+
+  get forwards(): readonly RunningForward[] {
+    return this.active.forwards
   }
 
   get listening(): readonly Listening[] {

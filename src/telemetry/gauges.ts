@@ -19,9 +19,10 @@ export interface Observed {
   logs(): Iterable<readonly [id: string, state: LogGauges]>
 }
 
-/** What senders sent, or did not: of the process that compares it. */
+/** What senders sent, or did not, and what applications got: of the process that compares or forwards it. */
 export interface ObservedSenders {
   reconciles(): Iterable<ReconcileGauges>
+  forwards(): Iterable<ForwardGauges>
   /** Pipelines with `expect_every`. */
   silences(): Iterable<
     readonly [pipeline: string, silence: { readonly ms: number; readonly expectedMs: number }]
@@ -37,6 +38,12 @@ interface ReconcileGauges {
   readonly window:
     | Readonly<Record<"listed" | "missing" | "recovered" | "open" | "unrecoverable", number>>
     | undefined
+}
+
+interface ForwardGauges extends Readonly<Record<"delivered" | "refused" | "inFlight", number>> {
+  readonly id: string
+  readonly lag: number | undefined
+  readonly problem: string | undefined
 }
 
 /** As in `/readyz`. */
@@ -189,6 +196,23 @@ const SENDER_GAUGES = [
       reconcile_age_seconds: [
         "Time since the sender's list was last compared as a whole; +Inf: it never was.",
         ({ completeAtMs }) => (completeAtMs === undefined ? Number.POSITIVE_INFINITY : ageOf(completeAtMs)),
+      ],
+    },
+  ),
+  ...gaugesOf(
+    "forward",
+    ({ forwards }: ObservedSenders) => Iterator.from(forwards()).map((it) => [it.id, it] as const),
+    {
+      forward_lag_records: ["Records of the topic that are not delivered yet.", ({ lag }) => lag ?? 0],
+      forward_delivered_records: ["Records that the application accepted.", (it) => it.delivered],
+      forward_refused_records: [
+        "Records that it refused, and that were parked or skipped.",
+        (it) => it.refused,
+      ],
+      forward_in_flight_records: ["Records that are posted now.", (it) => it.inFlight],
+      forward_ready: [
+        "1 while records can be read and delivered, else 0.",
+        ({ problem }) => Number(problem === undefined),
       ],
     },
   ),

@@ -23,6 +23,7 @@ export function OverviewView() {
     <>
       <AttentionList items={it.attention} />
       {isFirstRun ? <FirstRun /> : <Pipelines it={it} />}
+      {it.forwards.length > 0 && <Forwards forwards={it.forwards} />}
       {it.reconciles.map((each) => (
         <Certificates key={each.id} it={each} />
       ))}
@@ -155,6 +156,31 @@ const Certificates = ({ it: { id, problem, window, certificates } }: { it: Recon
           </td>
           {[row.listed, row.missing, row.recovered, row.open, row.unrecoverable].map((count, column) => (
             <td key={column}>{count}</td>
+          ))}
+        </tr>
+      ))}
+    </tbody>
+  </table>
+)
+
+/** Where records are posted to, and what waits. */
+const Forwards = ({ forwards }: { forwards: OverviewAnswer["forwards"] }) => (
+  <table class="certificates">
+    <caption>Forwarding</caption>
+    <thead>
+      <tr>
+        {["Forward", "From", "To", "Waiting", "Delivered", "Refused", "State"].map((name) => (
+          <th key={name} scope="col">
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+    <tbody>
+      {forwards.map(({ id, from, url, lag, delivered, refused, problem }) => (
+        <tr key={id}>
+          {[id, from, url, lag ?? "-", delivered, refused, problem ?? "running"].map((text, column) => (
+            <td key={column}>{text}</td>
           ))}
         </tr>
       ))}

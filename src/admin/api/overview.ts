@@ -4,7 +4,7 @@ import { steadyMs } from "../../clock/clock.ts"
 import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
 import type { Sampler } from "../sampler.ts"
 import { toRecord } from "../../reconcile/certificate.ts"
-import type { PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
+import type { ForwardInfo, PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
 import { describeDelivery } from "../../verify/presets/delivery-facts.ts"
 import { factsOf } from "../../verify/presets/sender-facts.ts"
 import { wordsOf } from "./reason-words.ts"
@@ -16,6 +16,7 @@ import {
   type CertificateOverview,
   type ConnectionOverview,
   type PipelineOverview,
+  type ForwardOverview,
   type ReconcileOverview,
 } from "./shapes.ts"
 
@@ -92,8 +93,21 @@ export async function overviewOf({ service, sampler }: OverviewDeps): Promise<Ov
     connections,
     pipelines,
     reconciles: service.reconciles().map(reconcileOverview),
+    forwards: service.forwards().map(forwardOverview),
   }
 }
+
+const forwardOverview = (it: ForwardInfo): ForwardOverview => ({
+  id: it.id,
+  from: it.from,
+  url: it.url,
+  lag: it.lag ?? null,
+  delivered: it.delivered,
+  refused: it.refused,
+  in_flight: it.inFlight,
+  per_second: it.perSecond,
+  problem: it.problem ?? null,
+})
 
 const reconcileOverview = ({
   id,
@@ -239,6 +253,9 @@ function* attentionOfSenders(service: Service): Iterable<Attention> {
         pipeline,
         connection: null,
       }
+  for (const { id, problem, isElsewhere } of service.forwards())
+    if (problem !== undefined && !isElsewhere)
+      yield { level: "warning", text: `Can't forward ${id}: ${problem}`, pipeline: null, connection: null }
   for (const { id, pipeline, problem, endpoint, window, isElsewhere } of service.reconciles()) {
     if (isElsewhere) continue
     const about = { pipeline, connection: null }

@@ -85,6 +85,18 @@ export const ReconcileOverview = Type.Object({
   certificates: Type.Array(CertificateOverview, { description: "Of hours, the newest first." }),
 })
 
+export const ForwardOverview = Type.Object({
+  id: Type.String(),
+  from: Type.String(),
+  url: Type.String(),
+  lag: nullable(count),
+  delivered: count,
+  refused: count,
+  in_flight: count,
+  per_second: Type.Number(),
+  problem: nullable(Type.String()),
+})
+
 export const Overview = Type.Object({
   version: Type.String(),
   state: oneOf("ready", "partly ready", "not ready", "draining"),
@@ -97,6 +109,7 @@ export const Overview = Type.Object({
   connections: Type.Array(ConnectionOverview),
   pipelines: Type.Array(PipelineOverview),
   reconciles: Type.Array(ReconcileOverview),
+  forwards: Type.Array(ForwardOverview),
 })
 
 export const PipelineDetail = Type.Object({
@@ -173,6 +186,7 @@ export type ReasonCount = Static<typeof ReasonCount>
 export type PipelineOverview = Static<typeof PipelineOverview>
 export type ConnectionOverview = Static<typeof ConnectionOverview>
 export type CertificateOverview = Static<typeof CertificateOverview>
+export type ForwardOverview = Static<typeof ForwardOverview>
 export type ReconcileOverview = Static<typeof ReconcileOverview>
 export type Attention = Static<typeof Attention>
 export type Overview = Static<typeof Overview>

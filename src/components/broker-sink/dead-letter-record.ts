@@ -4,7 +4,7 @@ import type { Record, RecordHeader } from "../../pipeline/record.ts"
 import { toLocalTime } from "../local-time.ts"
 
 /** Prefix of header names, as `__connect.errors.` of Kafka Connect's dead letters. */
-const PREFIX = "hookline.errors."
+export const ERRORS = "hookline.errors."
 
 const encoder = new TextEncoder()
 
@@ -33,7 +33,7 @@ export function deadLetterRecord(
     content_type: request.headers.get("content-type") ?? undefined,
   }
   const headers = Object.entries(fields).flatMap(([name, value]): RecordHeader[] =>
-    value === undefined ? [] : [[PREFIX + name, encoder.encode(value)]],
+    value === undefined ? [] : [[ERRORS + name, encoder.encode(value)]],
   )
   return { topic, value: receivedBody, headers }
 }

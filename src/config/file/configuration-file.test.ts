@@ -68,11 +68,11 @@ describe("names of sections", () => {
     ["[admin:x]", "unknown section; did you mean [admin]?"],
     [
       "[passwords]",
-      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [reconcile:<id>], [defaults:<Component>], [admin], [traces] or [service]",
+      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [reconcile:<id>], [forward:<id>], [defaults:<Component>], [admin], [traces] or [service]",
     ],
     [
       "[]",
-      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [reconcile:<id>], [defaults:<Component>], [admin], [traces] or [service]",
+      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [reconcile:<id>], [forward:<id>], [defaults:<Component>], [admin], [traces] or [service]",
     ],
     ["[connection]", "invalid section name; write [connection:<id>], without : in the id"],
     ["[connection:]", "invalid section name; write [connection:<id>], without : in the id"],

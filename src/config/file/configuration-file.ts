@@ -17,6 +17,8 @@ export interface ConfigurationFile {
   readonly pipelines: ReadonlyMap<string, FilePipeline>
   /** `[reconcile:<id>]`, by id. */
   readonly reconciles: ReadonlyMap<string, FileSection>
+  /** `[forward:<id>]`, by id. */
+  readonly forwards: ReadonlyMap<string, FileSection>
   /** `[defaults:<Component>]`, by the name as the file spells it, known or not. */
   readonly defaults: ReadonlyMap<string, FileSection>
   readonly admin: FileSection | undefined
@@ -87,6 +89,7 @@ export function* readConfigurationFile(
   const providers = new Map<string, FileSection>()
   const defaults = new Map<string, FileSection>()
   const reconciles = new Map<string, FileSection>()
+  const forwards = new Map<string, FileSection>()
   const pipelines = new Map<string, { components: Map<string, FileSection>; incomplete: boolean }>()
   const pipeline = (id: string): { components: Map<string, FileSection>; incomplete: boolean } => {
     const known = pipelines.get(id) ?? { components: new Map(), incomplete: false }
@@ -115,6 +118,7 @@ export function* readConfigurationFile(
     if (kind === "provider") providers.set(id, section)
     if (kind === "defaults") defaults.set(id, section)
     if (kind === "reconcile") reconciles.set(id, section)
+    if (kind === "forward") forwards.set(id, section)
     if (kind === "pipeline") pipeline(id).components.set(component, section)
   }
   return {
@@ -124,6 +128,7 @@ export function* readConfigurationFile(
     providers,
     pipelines,
     reconciles,
+    forwards,
     defaults,
     admin: addresses.get("admin"),
     traces: addresses.get("traces"),
@@ -220,6 +225,7 @@ const KINDS: { readonly [kind: string]: readonly [form: string, hint?: string] }
   pipeline: ["[pipeline:<id>:<Component>]", ", without : in the id"],
   provider: ["[provider:<name>]", ", without : in the name"],
   reconcile: ["[reconcile:<id>]", ", without : in the id"],
+  forward: ["[forward:<id>]", ", without : in the id"],
   defaults: ["[defaults:<Component>]", ", or [defaults:connection]"],
   admin: ["[admin]"],
   traces: ["[traces]"],

@@ -4,6 +4,7 @@ import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { OptionsFromCode } from "../../config/options/resolve.ts"
 import type { ADMIN } from "../../config/sections/admin.ts"
+import type { FORWARD } from "../../config/sections/forward.ts"
 import type { RECONCILE } from "../../config/sections/reconcile.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { TRACES } from "../../config/sections/traces.ts"
@@ -39,6 +40,7 @@ export interface Plan {
   readonly connections: ReadonlyMap<string, Connection>
   readonly pipelines: readonly PlannedPipeline[]
   readonly reconciles: readonly PlannedReconcile[]
+  readonly forwards: readonly PlannedForward[]
   /** That it listens on. */
   readonly ports: ReadonlySet<number>
   /** Absolute base of relative paths. */
@@ -63,6 +65,12 @@ export interface PlannedReconcile {
   readonly values: Values<(typeof RECONCILE)["options"]>
   readonly pipeline: PlannedPipeline
   readonly provider: string
+}
+
+/** A `[forward:<id>]` section. */
+export interface PlannedForward {
+  readonly id: string
+  readonly values: Values<(typeof FORWARD)["options"]>
 }
 
 /** A component and all its options. */

@@ -4,6 +4,7 @@ import { nearest, suggest } from "../../config/file/nearest.ts"
 import type { Values } from "../../config/options/option.ts"
 import { resolveSection, type Found } from "../../config/options/resolve.ts"
 import { ADMIN } from "../../config/sections/admin.ts"
+import { FORWARD } from "../../config/sections/forward.ts"
 import { RECONCILE } from "../../config/sections/reconcile.ts"
 import { components } from "../../components/registry.ts"
 import { HooklineError } from "../../errors.ts"
@@ -13,6 +14,7 @@ import {
   resolveConnectionOf,
   resolveDefaults,
   type Draft,
+  type PlannedForward,
   type PlannedPipeline,
   type PlannedReconcile,
 } from "./plan.ts"
@@ -89,6 +91,16 @@ export function planReconcile(configuration: ConfigurationFile, id: string): Pla
     if (pipeline === undefined) return undefined as never
     checkReconcile(resolved, pipeline.processors)
     return plannedReconcile(id, resolved.values as PlannedReconcile["values"], [pipeline])
+  })
+}
+
+/** A `[forward:<id>]` section. @throws HooklineError `config` */
+export function planForward(configuration: ConfigurationFile, id: string): PlannedForward {
+  const { forwards, baseDir } = configuration
+  const concerns = (kind: string, of: string | undefined): boolean => kind === "forward" && of === id
+  return planOnly(configuration, concerns, (problems) => {
+    const found = { address: `forward:${id}`, section: forwards.get(id), inCode: undefined, baseDir }
+    return { id, values: resolveSection(FORWARD, found, problems).values as PlannedForward["values"] }
   })
 }
 

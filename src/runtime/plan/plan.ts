@@ -14,6 +14,8 @@ import {
 } from "../../config/options/resolve.ts"
 import type { FileSection } from "../../config/file/configuration-file.ts"
 import { TRACES } from "../../config/sections/traces.ts"
+import { FORWARD } from "../../config/sections/forward.ts"
+import { RECONCILE } from "../../config/sections/reconcile.ts"
 import { SERVICE } from "../../config/sections/service.ts"
 import type { Steps } from "../../clock/slices.ts"
 import {
@@ -36,13 +38,15 @@ import { addressesOf, checkAddresses } from "./addresses.ts"
 import { resolveProviders } from "./providers.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
 import { checkReplay } from "./replay-checks.ts"
-import { checkReconciles, resolveReconciles } from "./reconciles.ts"
+import { checkForwards } from "./forwards.ts"
+import { checkReconciles } from "./reconciles.ts"
+import { resolveNamed } from "./resolve-named.ts"
 import { checkRouting } from "./routing-checks.ts"
 import { checkSenders, withSenderDefaults } from "./sender-defaults.ts"
 import { checkInPipelines, senderOf } from "./sender.ts"
 import type { Draft, Plan, PlannedPipeline, PlannedReconcile } from "./draft.ts"
 
-export type { Draft, Plan, Planned, PlannedPipeline, PlannedReconcile } from "./draft.ts"
+export type { Draft, Plan, Planned, PlannedForward, PlannedPipeline, PlannedReconcile } from "./draft.ts"
 
 /** @param pipelines of a valid configuration, with the section's */
 export function plannedReconcile(
@@ -121,6 +125,7 @@ const CHECKS: readonly Check[] = [
   checkReplay,
   checkSenders,
   checkReconciles,
+  checkForwards,
 ]
 
 /** Those that compare pipelines with each other: they see also the ones that were not read again. */
@@ -130,6 +135,7 @@ const OF_ALL: readonly Check[] = [
   checkAddresses,
   checkRouting,
   checkReconciles,
+  checkForwards,
 ]
 
 /**
@@ -172,7 +178,8 @@ function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
     problems,
     unchanged,
   })
-  const reconciles = resolveReconciles(configuration, find, problems)
+  const reconciles = resolveNamed("reconcile", RECONCILE, configuration?.reconciles, find, problems)
+  const forwards = resolveNamed("forward", FORWARD, configuration?.forwards, find, problems)
   const admin = resolveSection(ADMIN, find("admin", configuration?.admin, draft.admin), problems)
   const traces = resolveSection(TRACES, find("traces", configuration?.traces, draft.traces), problems)
   const service = resolveSection(SERVICE, find("service", configuration?.service, draft.service), problems)
@@ -184,6 +191,7 @@ function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
     ),
     draft,
     reconciles,
+    forwards,
     admin,
     traces,
     service,
@@ -199,7 +207,8 @@ function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
 
 /** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */
 export function planOf(resolved: ResolvedDraft): Plan {
-  const { connections, pipelines, reconciles, admin, traces, service, baseDir, draft, problems } = resolved
+  const { connections, pipelines, reconciles, forwards, problems } = resolved
+  const { admin, traces, service, baseDir, draft } = resolved
   problems.throwIfAny()
   // without problems all values are set; where they were given is left behind
   const plannedPipelines = pipelines.map(plannedPipeline)
@@ -209,6 +218,7 @@ export function planOf(resolved: ResolvedDraft): Plan {
     reconciles: Array.from(reconciles, ([id, { values }]) =>
       plannedReconcile(id, values as PlannedReconcile["values"], plannedPipelines),
     ),
+    forwards: Array.from(forwards, ([id, { values }]) => ({ id, values })),
     ports: new Set(addressesOf(resolved).map(({ port }) => port)),
     baseDir,
     draft,

@@ -1,32 +1,12 @@
 import type { Component } from "../../components/define-component.ts"
 import { suggest } from "../../config/file/nearest.ts"
-import { placeOf, type ConfigurationFile, type FileSection } from "../../config/file/configuration-file.ts"
-import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
-import { resolveSection, type Found } from "../../config/options/resolve.ts"
-import { RECONCILE } from "../../config/sections/reconcile.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import { LISTINGS } from "../../reconcile/listings.ts"
 import type { ResolvedDraft, ResolvedReconcile } from "./resolved-draft.ts"
 import { isUnread, senderOf } from "./sender.ts"
-
-/** Reads the `[reconcile:<id>]` sections. */
-export function resolveReconciles(
-  configuration: ConfigurationFile | undefined,
-  find: (address: string, section: FileSection) => Found,
-  problems: Problems,
-): ReadonlyMap<string, ResolvedReconcile> {
-  const sections = [...(configuration?.reconciles ?? [])]
-  return new Map(
-    sections.map(([id, section]) => {
-      if (!/^\w[\w.-]{0,99}$/.test(id))
-        problems.add(placeOf(section), 'its id may have letters, digits, "_", "-" and ".", up to 100')
-      return [id, resolveSection(RECONCILE, find(`reconcile:${id}`, section), problems)] as const
-    }),
-  )
-}
 
 /** Checks that each has a pipeline whose sender lists what it sent. */
 export function* checkReconciles({ reconciles, pipelines }: ResolvedDraft): Steps<void> {

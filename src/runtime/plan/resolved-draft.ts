@@ -4,6 +4,7 @@ import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { ADMIN } from "../../config/sections/admin.ts"
+import type { FORWARD } from "../../config/sections/forward.ts"
 import type { RECONCILE } from "../../config/sections/reconcile.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { TRACES } from "../../config/sections/traces.ts"
@@ -11,6 +12,7 @@ import type { Draft } from "./draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 
 export type ResolvedReconcile = Resolved<(typeof RECONCILE)["options"]>
+export type ResolvedForward = Resolved<(typeof FORWARD)["options"]>
 
 /** A draft whose options were read, right or wrong. */
 export interface ResolvedDraft {
@@ -18,6 +20,7 @@ export interface ResolvedDraft {
   readonly pipelines: readonly ResolvedPipeline[]
   readonly draft: Draft
   readonly reconciles: ReadonlyMap<string, ResolvedReconcile>
+  readonly forwards: ReadonlyMap<string, ResolvedForward>
   readonly admin: Resolved<(typeof ADMIN)["options"]>
   readonly traces: Resolved<(typeof TRACES)["options"]>
   readonly service: Resolved<(typeof SERVICE)["options"]>

@@ -14,6 +14,7 @@ import { adminService, type Running } from "../admin-service.ts"
 import { changesOf, type Changes } from "../configuration-diff.ts"
 import type { Plan } from "../plan/plan.ts"
 import { logListening, logReload } from "../reload-log.ts"
+import { acquireForwards, type RunningForward } from "../forwards.ts"
 import { acquireReconciles, type RunningReconcile } from "../reconciles.ts"
 import { Resources } from "../resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "../running-application.ts"
@@ -37,6 +38,7 @@ export class Supervisor implements ReloadableApplication, Running {
   plan: Plan
   listening: readonly Listening[] = []
   reconciles: readonly RunningReconcile[] = []
+  forwards: readonly RunningForward[] = []
   silences: Silences | undefined
   readonly #service: Service
   readonly #setLevel: OpenLog["setLevel"]
@@ -185,6 +187,7 @@ export class Supervisor implements ReloadableApplication, Running {
       const plan = await read()
       acquireAdmin(plan, await loadAdmin(plan), transaction, this.#service, this.log)
       const silences = acquireSilences(plan, transaction, this.#service, this.log)
+      const forwards = acquireForwards(plan, transaction, this.#service, this.log)
       const reconciles = acquireReconciles(plan, transaction, this.#service, this.log)
       // with SO_REUSEPORT workers would share a port with any other process: check here, once, that it is free
       for (const { source } of plan.pipelines) {
@@ -198,6 +201,7 @@ export class Supervisor implements ReloadableApplication, Running {
       this.plan = plan
       this.listening = listening
       this.reconciles = reconciles
+      this.forwards = forwards
       this.silences = silences
     } catch (error) {
       await transaction.abort()

@@ -1,0 +1,147 @@
+import {
+  custom,
+  duration,
+  file,
+  integer,
+  list,
+  number,
+  oneOf,
+  path,
+  text,
+  WrongValue,
+} from "../options/option-types.ts"
+import { only } from "../options/relations.ts"
+import { defineSection } from "../options/section.ts"
+
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+
+/** By line, `Name: value`; a value may have commas. */
+const headers = custom<readonly (readonly [string, string])[], { optional: true; secret: true; doc: string }>(
+  "headers, one a line, as Name: value",
+  {
+    optional: true,
+    secret: true,
+    doc: "Headers of each request, one a line, such as `Authorization: Bearer ${file:/run/secrets/app-token}`.",
+  },
+  (value) =>
+    value
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .map((line) => {
+        const [, name, content] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*:\s*([\x20-\x7e]*?)\s*$/.exec(line) ?? []
+        if (name === undefined || content === undefined) throw new WrongValue(NO_HEADER, NO_HEADER)
+        return [name, content] as const
+      }),
+  (given) => given,
+)
+const NO_HEADER = "has a line that is not `Name: value`, in ASCII"
+
+export const FORWARD = defineSection({
+  title: "forward",
+  aliases: [],
+  summary:
+    "Posts each record of a topic to a URL, from a durable position, as part of the service; see [forwarding.md](forwarding.md).",
+  options: {
+    from: text({
+      pattern: /^.+\/[^/@\s]+$/s,
+      form: "<connection>/<topic>",
+      doc: "The topic: `<connection>/<topic>`.",
+    }),
+    url: text({
+      secret: true,
+      doc: "Where its records are posted: an http or https URL. A password in it is sent as basic authentication.",
+    }),
+    where: list(text({ doc: "" }), {
+      optional: true,
+      doc: "Only records that match all of these conditions, as those of `tail --where`: `json:/type=invoice.*`, `header:<name>=<pattern>`, `key=<pattern>`. Default: all.",
+    }),
+    begin: oneOf(["end", "beginning"], {
+      default: "end",
+      doc: "Where a new one begins: with records published from then on, or with all that the topic has. One that has a position continues there.",
+    }),
+    concurrency: integer({
+      min: 1,
+      max: 1000,
+      default: "1",
+      doc: "How many records are posted at once: those of a key one after the other, those without a key in no order. With 1 they are posted in the order of the log.",
+    }),
+    rate: number({
+      min: 0.001,
+      max: 1_000_000,
+      optional: true,
+      doc: "Records a second, at most. Default: no limit.",
+    }),
+    timeout: duration({
+      minMs: 100,
+      maxMs: 60 * MINUTE_MS,
+      default: "30s",
+      doc: "How long an answer may take.",
+    }),
+    retries: integer({
+      min: 0,
+      max: 1000,
+      default: "5",
+      doc: "How often a record is posted again whose answer is 5xx, 408, 425 or 429, or that has none, while the application accepts others: then it counts as refused. While it accepts none, records wait for as long as it takes. With `on_refusal = stop` or `skip` also how often one is posted again that is refused.",
+    }),
+    on_refusal: oneOf(["park", "stop", "skip"], {
+      default: "park",
+      doc: "What happens to a record that is refused, by a 3xx or another 4xx. `park`: it is set aside, listed by `hookline forward failures` and posted again by `hookline forward retry`: at once if others are accepted meanwhile, else after `park_after`. `skip`: the same after `retries`, whatever becomes of others. `stop`: nothing more is posted until the next start or reload.",
+    }),
+    ...only(
+      { on_refusal: ["park"] },
+      {
+        park_after: duration({
+          minMs: 0,
+          maxMs: 30 * DAY_MS,
+          default: "10m",
+          doc: "How long a record waits while all are refused, as by an application in the middle of a deployment.",
+        }),
+      },
+    ),
+    dead_letter_topic: text({
+      optional: true,
+      doc: "Topic of the same connection to which refused records are published, too, with their headers and why they were refused. Default: they stay in the log alone, as long as its retention keeps them.",
+    }),
+    headers,
+    sign: oneOf(["none", "standard-webhooks", "as_received", "provider"], {
+      default: "none",
+      doc: "`standard-webhooks`: each request is signed by that standard with `secret`. `provider`: as the sender `provider` does, with `secret`, so that its own SDK accepts the request whenever it is posted. `as_received`: the signature that came with the event is passed on, for pipelines with `[pipeline:<id>:Enricher] value = received`.",
+    }),
+    ...only(
+      { sign: ["standard-webhooks", "provider"] },
+      {
+        secret: text({
+          optional: true,
+          secret: true,
+          requiredThen: true,
+          doc: "What requests are signed with, in the form of the scheme's secrets, such as `whsec_…`. It is the application's and this section's alone, not the sender's.",
+        }),
+      },
+    ),
+    ...only(
+      { sign: ["provider"] },
+      {
+        provider: text({
+          optional: true,
+          requiredThen: true,
+          doc: "Whose scheme: a preset of [providers.md](providers.md).",
+        }),
+      },
+    ),
+    tls_ca: file({
+      optional: true,
+      doc: "File of the CA certificates (PEM) that the server's is checked against. Default: the public ones.",
+    }),
+    tls_certificate: file({
+      optional: true,
+      needs: "tls_key",
+      doc: "Client certificate (PEM) for the server.",
+    }),
+    tls_key: file({ optional: true, needs: "tls_certificate", doc: "Its key (PEM)." }),
+    directory: path({
+      optional: true,
+      doc: "Folder of its position. Default: the embedded log's folder, or `hookline-data` next to the configuration file; one that `hookline forward` began in `.hookline` under this id stays there.",
+    }),
+  },
+})

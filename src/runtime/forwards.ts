@@ -1,0 +1,238 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import type { ForwardInfo, Service } from "../admin/service.ts"
+import type { Broker, StoredRecord } from "../brokers/broker.ts"
+import type { Connection } from "../brokers/define-connection.ts"
+import { parseCondition } from "../brokers/record-filter.ts"
+import { pause, steadyMs } from "../clock/clock.ts"
+import { Lasting } from "../clock/lasting.ts"
+import { ERRORS } from "../components/broker-sink/dead-letter-record.ts"
+import { reopenConfig } from "../config/options/reloading.ts"
+import { FORWARD } from "../config/sections/forward.ts"
+import { HooklineError, PublishError } from "../errors.ts"
+import type { Record, RecordHeader } from "../pipeline/record.ts"
+import { exists } from "../process/paths.ts"
+import { Forward, type ForwardAbout } from "../replay/forward.ts"
+import type { KeyedTarget } from "../replay/keyed-target.ts"
+import { PositionCalls } from "../replay/position-database.ts"
+import { positionFile } from "../replay/positions.ts"
+import { urlTarget } from "../replay/post.ts"
+import { parseTargetUrl, toShownUrl } from "../replay/request-of-record.ts"
+import type { Refusal } from "../replay/target.ts"
+import { makeFolderOf, type DatabaseLocation } from "../storage/database-file.ts"
+import type { Logger } from "../telemetry/log.ts"
+import { OwnedSection, sectionFolder } from "./owned-section.ts"
+import { placeOfForward, signerOf } from "./plan/forwards.ts"
+import type { Plan, PlannedForward } from "./plan/plan.ts"
+import type { Transaction } from "./resources.ts"
+
+/** How soon a refused record is published again that the broker could not accept. */
+const RETRY_MS = 5000
+/** How long a refused record's publication may take, until it is tried again. */
+const PUBLISHED_WITHIN_MS = 30_000
+/** How long nothing is delivered before that is logged, and how often while it lasts. */
+const PROBLEM = { afterMs: 5000, remindMs: 10 * 60_000 }
+
+/** Opens the forwards of the plan, or keeps them; they begin with the commit. Nothing here fails a start or a reload. */
+export const acquireForwards = (
+  plan: Plan,
+  transaction: Transaction,
+  service: Service,
+  log: Logger,
+): readonly RunningForward[] =>
+  plan.forwards.map((planned) => {
+    const { values } = planned
+    const connection = plan.connections.get(placeOfForward(values.from).connection)!
+    return transaction.acquire({
+      name: `forward ${planned.id}`,
+      config: [
+        reopenConfig(FORWARD, values),
+        connection.kind,
+        reopenConfig(connection.kind, connection.values),
+      ],
+      open: () => {
+        const location = forwardLocation(planned, connection, plan.baseDir)
+        const running = new RunningForward(planned, location, service, log.child({ forward: planned.id }))
+        transaction.onCommit(() => running.start())
+        return running
+      },
+      close: (it) => it.close(),
+    })
+  })
+
+/** The file of a section's position: where `hookline forward` began one under this name, that. */
+export function forwardLocation(
+  { id, values }: Pick<PlannedForward, "id"> & { readonly values: Partial<PlannedForward["values"]> },
+  connection: Connection | undefined,
+  baseDir: string,
+): DatabaseLocation {
+  const begun = positionFile(join(baseDir, ".hookline"), "forward", id)
+  const { directory } = values
+  const location =
+    directory === undefined && exists(begun.file)
+      ? begun
+      : positionFile(directory ?? sectionFolder(connection, baseDir), "forward", id)
+  return { ...location, title: `The position of [forward:${id}]`, alternative: "another id" }
+}
+
+/** One `[forward:<id>]` section of this service. The writer lock of its position lets one process have it. */
+export class RunningForward extends OwnedSection {
+  readonly #planned: PlannedForward
+  readonly #location: DatabaseLocation
+  readonly #service: Service
+  readonly #about: ForwardAbout
+  readonly #problemLog = new Lasting(PROBLEM)
+  /** A new one begins with records from then on. */
+  readonly #sinceMs: number
+  #forward: Forward | undefined
+  #target: KeyedTarget | undefined
+  #deadLetters: Promise<Broker> | undefined
+
+  constructor(planned: PlannedForward, location: DatabaseLocation, service: Service, log: Logger) {
+    super(log, {}, "does not forward now")
+    this.#planned = planned
+    this.#location = location
+    this.#service = service
+    const { from, url, begin } = planned.values
+    this.#about = { ...placeOfForward(from), url: parseTargetUrl(url).href }
+    this.#sinceMs = begin === "beginning" ? 0 : Date.now()
+  }
+
+  info(): ForwardInfo {
+    const { id, values } = this.#planned
+    const progress = this.#forward?.job?.progress()
+    return {
+      id,
+      from: values.from,
+      url: toShownUrl(new URL(this.#about.url!)),
+      lag: this.#forward?.lag,
+      delivered: progress?.replayed ?? 0,
+      refused: progress?.failed ?? 0,
+      inFlight: this.#target?.active ?? 0,
+      perSecond: progress?.perSecond ?? 0,
+      problem: this.problem ?? this.#forward?.problem,
+      isElsewhere: this.isElsewhere,
+    }
+  }
+
+  protected async run(): Promise<void> {
+    makeFolderOf(this.#location)
+    const store = new PositionCalls<ForwardAbout>(this.#location, this.log)
+    const { signal } = this
+    this.runs()
+    try {
+      await this.#moved(store)
+      this.#target = this.#openTarget()
+      this.#forward = this.#open(store, this.#target)
+      await this.#forward.run()
+    } catch (error) {
+      const isRefused = error instanceof HooklineError && error.code === "refused"
+      if (!isRefused || signal.aborted) throw error
+      // until a reload or a start
+      this.problem = error.message
+      this.log.error({ problem: error.message }, "does not forward any more")
+      await new Promise((resolve) => signal.addEventListener("abort", resolve))
+    } finally {
+      await store.close()
+      const broker = await this.#deadLetters?.catch(() => undefined)
+      this.#deadLetters = undefined
+      await broker?.close()
+    }
+  }
+
+  /** Notes where records go now. @throws HooklineError `config` where the position is another topic's */
+  async #moved(store: PositionCalls<ForwardAbout>): Promise<void> {
+    const before = (await store.read())?.about
+    if (before === undefined) return
+    const { connection, topic, url } = this.#about
+    if (before.connection !== connection || before.topic !== topic)
+      throw new HooklineError(
+        "config",
+        `its position is of ${before.connection}/${before.topic}; give the section another id, or remove that one with hookline forward remove ${this.#planned.id}`,
+      )
+    if (before.url === url) return
+    this.log.info(
+      { from: before.url && toShownUrl(new URL(before.url)) },
+      "forwarded to another URL than before",
+    )
+    await store.describe({ ...before, url: url! })
+  }
+
+  #openTarget(): KeyedTarget {
+    const { timeout, concurrency, retries, on_refusal, park_after, headers, sign, ...values } =
+      this.#planned.values
+    const { tls_ca, tls_certificate, tls_key } = values
+    const read = (file: string | undefined): string | undefined =>
+      file === undefined ? undefined : readFileSync(file, "utf8")
+    return urlTarget(new URL(this.#about.url!), {
+      timeoutMs: timeout,
+      headers,
+      signer: signerOf({ sign, ...values }),
+      tls: { ca: read(tls_ca), cert: read(tls_certificate), key: read(tls_key) },
+      concurrency,
+      patience:
+        on_refusal === "park"
+          ? { refusals: Number.POSITIVE_INFINITY, parkAfterMs: park_after, retries }
+          : { refusals: retries + 1, retries },
+    })
+  }
+
+  #open(store: PositionCalls<ForwardAbout>, target: KeyedTarget): Forward {
+    const { where, rate, on_refusal } = this.#planned.values
+    const conditions = where?.map(parseCondition)
+    const { connection } = this.#about
+    return new Forward({
+      about: this.#about,
+      store,
+      target,
+      open: () => this.#service.openReader(connection),
+      matches: conditions && ((record) => conditions.every((fits) => fits(record))),
+      rate,
+      onRefusal: on_refusal === "stop" ? "stop" : "skip",
+      refused: (record, refusal) => this.#park(record, refusal),
+      sinceMs: this.#sinceMs,
+      signal: this.signal,
+      waiting: (_, problem) => this.#waiting(problem),
+      began: (text) => this.log.info(text),
+      warn: (text) => this.log.warn(text),
+    })
+  }
+
+  #waiting(problem: string | undefined): void {
+    if (problem !== undefined) {
+      if (this.#problemLog.began(problem) !== undefined)
+        this.log.warn({ problem, lag: this.#forward?.lag }, "records wait")
+      return
+    }
+    const lastedMs = this.#problemLog.ended()
+    if (lastedMs !== undefined) this.log.info({ lasted_ms: lastedMs }, "records are delivered again")
+  }
+
+  /** Keeps a refused record. Its position is saved once this has ended. */
+  async #park(record: StoredRecord, { reason, status }: Refusal): Promise<void> {
+    const { dead_letter_topic: topic } = this.#planned.values
+    const { partition, offset, key, value } = record
+    if (topic !== undefined) {
+      const origin = { reason, status, forward: this.#planned.id, topic: record.topic, partition, offset }
+      const own = Object.entries(origin).flatMap(([name, it]): RecordHeader[] =>
+        it === undefined ? [] : [[ERRORS + name, Buffer.from(`${it}`)]],
+      )
+      await this.#publish({ topic, key, value, headers: [...record.headers, ...own] })
+    }
+    this.log.warn({ partition, offset, reason, dead_letter_topic: topic }, "record refused")
+  }
+
+  /** @throws PublishError of a record that the broker will never accept, HooklineError */
+  async #publish(record: Record): Promise<void> {
+    while (!this.signal.aborted) {
+      try {
+        const broker = await (this.#deadLetters ??= this.#service.openBroker(this.#about.connection))
+        return void (await broker.publish(record, steadyMs() + PUBLISHED_WITHIN_MS))
+      } catch (error) {
+        if (!(error instanceof PublishError) || !error.retryHelps) throw error
+        await pause(RETRY_MS, this.signal)
+      }
+    }
+    throw new HooklineError("closing", "the application is stopping")
+  }
+}

@@ -1,0 +1,122 @@
+import { parseCondition } from "../../brokers/record-filter.ts"
+import { suggest } from "../../config/file/nearest.ts"
+import type { Steps } from "../../clock/slices.ts"
+import { HooklineError } from "../../errors.ts"
+import { isThisMachine } from "../../outgoing/proxied-fetch.ts"
+import { refusedHost } from "../../outgoing/refused-addresses.ts"
+import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
+import { parseTargetUrl } from "../../replay/request-of-record.ts"
+import { WrongSetting } from "../../verify/schemes/family.ts"
+import { makeSigner } from "../../verify/presets/providers.ts"
+import type { Signer } from "../../verify/verifier.ts"
+import { connectionOf, type ResolvedDraft, type ResolvedForward } from "./resolved-draft.ts"
+import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+
+/** `<connection>/<topic>` */
+export function placeOfForward(from: string): { readonly connection: string; readonly topic: string } {
+  const at = from.lastIndexOf("/")
+  return { connection: from.slice(0, at), topic: from.slice(at + 1) }
+}
+
+/** What signs the requests of a section; undefined: nothing. @throws WrongSetting */
+export function signerOf({ sign, secret, provider }: ResolvedForward["values"]): Signer | undefined {
+  const scheme = {
+    none: undefined,
+    as_received: undefined,
+    "standard-webhooks": "standard-webhooks",
+    provider,
+  }
+  const name = sign && scheme[sign]
+  return name === undefined || secret === undefined ? undefined : makeSigner(name, { secret: [secret] })
+}
+
+/** Checks that each has a topic to read, and can post what it reads. */
+export function* checkForwards({ forwards, pipelines, connections, problems }: ResolvedDraft): Steps<void> {
+  for (const forward of forwards.values()) {
+    yield
+    const { values, wrong } = forward
+    for (const condition of values.where ?? []) tryTo(forward, "where", () => parseCondition(condition))
+    checkSigner(forward)
+    const url =
+      values.url === undefined ? undefined : tryTo(forward, "url", () => parseTargetUrl(values.url!))
+    const refused = url && refusedHost(url.hostname)
+    if (refused !== undefined) wrong("url", refused)
+    if (values.from === undefined) continue
+    const { connection, topic } = placeOfForward(values.from)
+    const ids = [...connections.keys()]
+    if (!connections.has(connection)) {
+      const names = suggest(connection, ids, (name) => JSON.stringify(name))
+      wrong("from", `unknown connection ${JSON.stringify(connection)}${names}`)
+      continue
+    }
+    const { dead_letter_topic: letters } = values
+    if (letters !== undefined && !TOPIC_NAME.pattern.test(letters))
+      wrong("dead_letter_topic", `is not ${TOPIC_NAME.form}`)
+    if (letters === topic) wrong("dead_letter_topic", "is the topic that is forwarded; name another one")
+    const publishing = pipelines.filter(
+      ({ sink }) => sink?.values.topic === topic && connectionOf(sink, connections) === connection,
+    )
+    checkPublishing(forward, url, publishing)
+    const { values: log = {}, kind } = connections.get(connection) ?? {}
+    if (letters === undefined && values.on_refusal !== "stop" && kind?.logFolder?.(log) !== undefined)
+      problems.warn(
+        forward.where("on_refusal"),
+        `refused records are kept as long as the log keeps them (retention of connection ${connection}); set dead_letter_topic to keep them longer`,
+      )
+  }
+}
+
+/** @param pipelines that publish to the topic */
+function checkPublishing(
+  { values, wrong }: ResolvedForward,
+  url: URL | undefined,
+  pipelines: readonly ResolvedPipeline[],
+): void {
+  for (const { id, source, processors } of pipelines) {
+    if (url !== undefined && source !== undefined && isListeningAt(source.values, url))
+      wrong(
+        "url",
+        `is pipeline ${id} of this configuration, which publishes to ${values.from}: each record posted there would come back; name the URL of your application`,
+      )
+    const isReceived = processors.some(
+      (it) =>
+        typeof it !== "function" && it.component.name === "Enricher" && it.values["value"] === "received",
+    )
+    if (values.sign === "as_received" && !isReceived)
+      wrong(
+        "sign",
+        `pipeline ${id} publishes enriched bodies, whose signatures do not verify any more; set value = received in [pipeline:${id}:Enricher], or sign = provider`,
+      )
+  }
+}
+
+/** Whether a pipeline listens at a URL. Not seen: one that leads there through a proxy. */
+export function isListeningAt(source: { readonly [key: string]: unknown }, url: URL): boolean {
+  const path = String(source["path"])
+  const isPath = path.endsWith("*") ? url.pathname.startsWith(path.slice(0, -1)) : url.pathname === path
+  const publicUrl = source["public_url"] === undefined ? undefined : new URL(String(source["public_url"]))
+  if (publicUrl?.origin === url.origin)
+    return publicUrl.pathname === "/" ? isPath : url.pathname === publicUrl.pathname
+  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80))
+  return isPath && port === source["port"] && isThisMachine(url.hostname)
+}
+
+function checkSigner(forward: ResolvedForward): void {
+  try {
+    signerOf(forward.values)
+  } catch (error) {
+    if (!(error instanceof WrongSetting)) throw error
+    const { key, message } = error
+    forward.wrong(key === "provider" ? key : "secret", message.slice(`${key}: `.length))
+  }
+}
+
+function tryTo<T>(forward: ResolvedForward, key: "where" | "url", parse: () => T): T | undefined {
+  try {
+    return parse()
+  } catch (error) {
+    if (!(error instanceof HooklineError)) throw error
+    forward.wrong(key, error.message)
+    return undefined
+  }
+}

@@ -1,0 +1,161 @@
+import { expect, setDefaultTimeout, test } from "bun:test"
+import { join } from "node:path"
+import {
+  hookline,
+  reload,
+  startHookline,
+  temporaryFolder,
+  type RunningHookline,
+} from "../support/hookline.ts"
+import { valuesInLog } from "../support/log-values.ts"
+import { Receiver } from "../support/receiver.ts"
+import { startCommand } from "../support/running-command.ts"
+
+setDefaultTimeout(30_000)
+
+const configuration = (url: string, more = "", sink = "key = json:/k", rest = ""): string => `
+[connection:log]
+directory = log
+[pipeline:hooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:hooks:BrokerSink]
+topic = hooks
+${sink}
+[forward:app]
+from = log/hooks
+url = ${url}
+${more}
+${rest}`
+
+/** Posts webhooks, whose keys are given, each accepted before the next. */
+async function post(service: RunningHookline, ...keys: string[]): Promise<void> {
+  for (const k of keys) {
+    const { status } = await fetch(service.urls["hooks"]!, { method: "POST", body: JSON.stringify({ k }) })
+    expect(status).toBe(200)
+  }
+}
+
+const keysOf = (receiver: Receiver): string[] =>
+  receiver.all.map(({ body }) => (JSON.parse(body.toString()) as { k: string }).k)
+
+const overviewOf = async (service: RunningHookline): Promise<{ forwards: object[] }> =>
+  (await fetch(`${service.adminUrl}/api/overview`)).json() as Promise<{ forwards: object[] }>
+
+test("a section posts what is published from its start on, continues after kill -9, and a reload keeps or moves it", async () => {
+  using folder = temporaryFolder()
+  await using receiver = new Receiver()
+  const text = configuration(receiver.url)
+  {
+    await using service = await startHookline(text, { folder: folder.path })
+    await post(service, "a", "b")
+    await receiver.count(2)
+    await receiver.down()
+    await post(service, "c", "d")
+    service.signal("SIGKILL")
+    await service.exited
+  }
+  receiver.up()
+  await using moved = new Receiver()
+  await using service = await startHookline(text, { folder: folder.path })
+  await receiver.count(4)
+  expect(keysOf(receiver)).toEqual(["a", "b", "c", "d"])
+  await service.logged(({ msg }) => msg === `forwarding log/hooks to ${receiver.url}, 2 waiting`)
+  expect(await reload(service, folder.path, configuration(moved.url, "concurrency = 4"))).toBe("reloaded")
+  await post(service, "e")
+  await moved.count(1)
+  expect([keysOf(receiver), keysOf(moved)]).toEqual([["a", "b", "c", "d"], ["e"]])
+})
+
+test("a record that is refused alone is parked, published to the dead letters, listed, and retried", async () => {
+  using folder = temporaryFolder()
+  let refuses = true
+  await using receiver = new Receiver(({ body }) =>
+    refuses && body.includes("poison") ? new Response("no such customer", { status: 422 }) : new Response(),
+  )
+  await using service = await startHookline(configuration(receiver.url, "dead_letter_topic = refused"), {
+    folder: folder.path,
+  })
+  await post(service, "a", "poison", "poison 2", "b")
+  await service.logged(({ msg, offset }) => msg === "record refused" && offset === 1)
+  await service.logged(({ msg, offset }) => msg === "record refused" && offset === 2)
+  const run = (...args: string[]) => hookline(["forward", ...args], { cwd: folder.path })
+  expect((await run("failures", "app")).stdout).toContain("422: no such customer")
+  expect((await run("list")).stdout).toMatch(/app +log\/hooks +\S+ +2 +2 +running/)
+  expect(await valuesInLog(join(folder.path, "log"), "refused")).toHaveLength(2)
+  refuses = false
+  expect(await run("retry", "app")).toMatchObject({ status: 0, stdout: "hooks[0]@1 200\nhooks[0]@2 200\n" })
+  expect((await overviewOf(service)).forwards).toMatchObject([
+    { id: "app", from: "log/hooks", delivered: 2, refused: 2, lag: 0, problem: null },
+  ])
+  const metrics = await (await fetch(`${service.adminUrl}/metrics`)).text()
+  expect(metrics).toContain('hookline_forward_refused_records{forward="app"} 2')
+})
+
+test("while all are refused nothing is parked before park_after, and nothing is lost", async () => {
+  using folder = temporaryFolder()
+  let isDeploying = true
+  await using receiver = new Receiver(() => new Response("", { status: isDeploying ? 404 : 200 }))
+  await using service = await startHookline(configuration(receiver.url, "concurrency = 2"), {
+    folder: folder.path,
+  })
+  await post(service, "a", "b", "c", "d", "e")
+  await receiver.count(6)
+  isDeploying = false
+  await receiver.count(6 + 5)
+  expect(keysOf(receiver).slice(-5).toSorted()).toEqual(["a", "b", "c", "d", "e"])
+  expect(service.log.some(({ msg }) => msg === "record refused")).toBe(false)
+})
+
+test("a position of hookline forward under the section's id is taken over, and the command refuses the id", async () => {
+  using folder = temporaryFolder()
+  await using receiver = new Receiver()
+  const [before] = configuration(receiver.url).split("[forward:app]")
+  const file = join(folder.path, "pipelines.conf")
+  {
+    await using service = await startHookline(before!, { folder: folder.path })
+    await post(service, "a", "b", "c")
+  }
+  {
+    const flags = ["--name", "app", "--from", "beginning"]
+    await using forwarding = startCommand(["forward", "log/hooks", receiver.url, ...flags], folder.path)
+    await forwarding.printed(/hooks\[0\]@2 200/)
+    forwarding.signal("SIGTERM")
+    expect(await forwarding.exited).toBe(0)
+  }
+  await Bun.write(file, configuration(receiver.url))
+  await using service = await startHookline(configuration(receiver.url), { folder: folder.path })
+  await post(service, "d")
+  await receiver.count(4)
+  expect(keysOf(receiver)).toEqual(["a", "b", "c", "d"])
+  const refused = await hookline(["forward", "log/hooks", receiver.url, "--name", "app"], {
+    cwd: folder.path,
+  })
+  expect(refused).toMatchObject({ status: 64, stderr: expect.stringContaining("[forward:app]") })
+})
+
+test.each([
+  ["from = nowhere/hooks", "from: unknown connection"],
+  ["from = log", "from: "],
+  ["url = http://169.254.169.254/latest", "url: 169.254.169.254 is a link-local or cloud metadata address"],
+  ["url = ftp://app.test/", "url: the target is not an http or https URL"],
+  ["where = nothing", "where: Expected json:/pointer=pattern"],
+  ["headers = a", "headers: its value has a line that is not `Name: value`"],
+  ["sign = provider\nsecret = x", "provider: is required by sign = provider"],
+  ["sign = provider\nsecret = x\nprovider = strype", "provider: unknown provider; did you mean stripe?"],
+  ["sign = standard-webhooks\nsecret = *", "secret: "],
+  ["sign = as_received", "sign: pipeline hooks publishes enriched bodies"],
+  ["dead_letter_topic = hooks", "dead_letter_topic: is the topic that is forwarded"],
+  ["on_refusal = skip\npark_after = 5m", "park_after: has no effect with on_refusal = skip"],
+])("check refuses %j", async (lines, expected) => {
+  using folder = temporaryFolder()
+  const given = new Set(lines.split("\n").map((line) => line.split(" ")[0]))
+  const kept = configuration("http://127.0.0.1:9/hook")
+    .split("\n")
+    .filter((line) => !given.has(line.split(" ")[0]))
+  const sink = kept.indexOf("topic = hooks")
+  await Bun.write(join(folder.path, "pipelines.conf"), [...kept.slice(0, sink + 99), lines].join("\n"))
+  const { status, stderr, stdout } = await hookline(["check"], { cwd: folder.path })
+  expect(stdout + stderr).toContain(expected)
+  expect(status).toBe(78)
+})

@@ -178,6 +178,11 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       source: "https://github.com/workos/workos-node/blob/main/src/events/events.ts",
       lists: "`GET /events?events[]=&range_start=&range_end=`",
     },
+    {
+      source: "https://github.com/workos/skills/blob/main/skills/workos/workos-events.md",
+      repeatsForMs: 3 * DAYS,
+      repeats: "up to 6 times",
+    },
   ],
   sanity: [
     {
@@ -355,10 +360,13 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   ],
   jira: [
     {
-      source: "https://developer.atlassian.com/cloud/jira/platform/webhooks/",
-      waitsMs: 20 * SECONDS,
-      repeats: "up to 5 times",
+      source: "https://community.developer.atlassian.com/t/new-jira-cloud-webhook-retry-policy/30554",
+      repeatsForMs: 30 * MINUTES,
       repeatsOn: "408, 409, 425, 429 and 5xx",
+    },
+    {
+      source: "https://developer.atlassian.com/cloud/jira/platform/webhooks/#retry-policy",
+      repeats: "up to 5 times",
     },
     {
       source: "https://ngrok.com/docs/integrations/webhooks/jira-webhooks",

@@ -103,81 +103,104 @@ export const brokerSink = defineComponent({
     return headers.includes(NO_HEADERS) ? [] : headers.map((header) => splitHeader(header)?.[0] ?? header)
   },
   create(values, context) {
-    const { topic, connection, key, headers, dead_letter_topic: letters } = values
-    const { log } = context
-    const connected = context.connection(connection)
-    const { broker, messagingSystem } = connected
-    broker.prepare(letters === undefined ? [topic] : [topic, letters])
-    const keyOf = key === undefined ? undefined : EXTRACTION.parse(key, context.sender)
-    const tracing = values.trace_headers === "on" ? [traceHeaders] : []
-    const kept = keptHeaders(values, context)
-    const adding = [
-      kept ?? (headers && configuredHeaders(headers, context.sender)),
-      cloudEventHeaders(values, context),
-      ...tracing,
-    ].filter((it) => it !== undefined)
-    const publish = publishing(connected, log, letters)
-    const from = { pipeline: context.pipeline, topic }
-    const registered = schemaJudge(values, context)
+    const sink = new BrokerPublisher(values, context)
     return Object.assign(
-      (event: Event) => {
-        const to = event.topic ?? topic
-        const { trace } = event.request
-        const spanOf = (name: string): Span | undefined =>
-          trace &&
-          startPublishing(trace, name, name === topic ? `publish ${name}` : "publish", messagingSystem)
-        const span = spanOf(to)
-        const key = keyOf?.(event)
-        const headers =
-          adding.length === 0 && event.recordHeaders === undefined
-            ? undefined
-            : [...headersOf(event, adding, span), ...(event.recordHeaders ?? [])]
-        if (event.publishesReceived) event.restoreReceived()
-        const value = registered === undefined ? event.body : framed(event)
-        const { otherTopics, dedupeKey } = event
-        if (otherTopics === undefined)
-          return publish({ topic: to, key, value, headers, dedupeKey }, event, span)
-        // the key is stored once all are durable: with one record it would keep the others out after a retry
-        const first = publish({ topic: to, key, value, headers }, event, span)
-        const others = otherTopics.map((name) =>
-          publish({ topic: name, key, value, headers }, event, spanOf(name)),
-        )
-        return allOf([first, ...others])
-      },
+      (event: Event) => sink.publish(event),
       { outcomes: UNPUBLISHED },
-      registered,
-      letters !== undefined && {
-        deadLetter: (event: Event, outcome: Rejected | Dropped) => {
-          const { trace } = event.request
-          const span = trace && startPublishing(trace, letters, `publish ${letters}`, messagingSystem)
-          const record = deadLetterRecord(letters, event, outcome, from)
-          const more = kept === undefined ? tracing : [kept, ...tracing]
-          const headers = [...record.headers!, ...headersOf(event, more, span)]
-          return publish({ ...record, headers }, event, span)
-        },
+      schemaJudge(values, context),
+      values.dead_letter_topic !== undefined && {
+        deadLetter: (event: Event, outcome: Rejected | Dropped) => sink.deadLetter(event, outcome),
       },
     )
   },
 })
 
-/** Publishes a record by its event's deadline. Hot path: one promise of the broker, one outcome. */
-function publishing(
-  { broker, deliveryTimeoutMs }: ReturnType<ComponentContext["connection"]>,
-  log: ComponentContext["log"],
-  letters: string | undefined,
-) {
-  return async (
+/** Publishes the records of a pipeline's events. Hot path. */
+class BrokerPublisher {
+  readonly #pipeline: string
+  readonly #topic: string
+  readonly #letters: string | undefined
+  readonly #to: ReturnType<ComponentContext["connection"]>
+  readonly #log: ComponentContext["log"]
+  readonly #keyOf: ReturnType<typeof EXTRACTION.parse> | undefined
+  /** Headers of accepted events' records, and of dead letters'. */
+  readonly #adding: readonly AddHeaders[]
+  readonly #addingToLetters: readonly AddHeaders[]
+  readonly #isFramed: boolean
+
+  constructor(values: Values<Options>, context: ComponentContext) {
+    const { topic, connection, key, headers, dead_letter_topic: letters } = values
+    const { pipeline, sender, log } = context
+    this.#pipeline = pipeline
+    this.#topic = topic
+    this.#letters = letters
+    this.#log = log
+    this.#to = context.connection(connection)
+    this.#to.broker.prepare(letters === undefined ? [topic] : [topic, letters])
+    this.#keyOf = key === undefined ? undefined : EXTRACTION.parse(key, sender)
+    const tracing = values.trace_headers === "on" ? [traceHeaders] : NOTHING
+    const kept = keptHeaders(values, context)
+    const adding = [
+      kept ?? (headers && configuredHeaders(headers, sender)),
+      cloudEventHeaders(values, context),
+      ...tracing,
+    ].filter((it) => it !== undefined)
+    this.#adding = adding.length === 0 ? NOTHING : adding
+    this.#addingToLetters =
+      letters === undefined ? NOTHING : kept === undefined ? tracing : [kept, ...tracing]
+    this.#isFramed = values.value_format === "json-schema"
+  }
+
+  publish(event: Event): Promise<Accepted | Rejected> {
+    const topic = event.topic ?? this.#topic
+    const span = this.#spanOf(topic, event)
+    const key = this.#keyOf?.(event)
+    const headers =
+      this.#adding.length === 0 && event.recordHeaders === undefined
+        ? undefined
+        : [...headersOf(event, this.#adding, span), ...(event.recordHeaders ?? [])]
+    if (event.publishesReceived) event.restoreReceived()
+    const value = this.#isFramed ? framed(event) : event.body
+    const { otherTopics, dedupeKey } = event
+    if (otherTopics === undefined)
+      return this.#publish({ topic, key, value, headers, dedupeKey }, event, span)
+    // the key is stored once all are durable: with one record it would keep the others out after a retry
+    const first = this.#publish({ topic, key, value, headers }, event, span)
+    const others = otherTopics.map((name) =>
+      this.#publish({ topic: name, key, value, headers }, event, this.#spanOf(name, event)),
+    )
+    return allOf([first, ...others])
+  }
+
+  deadLetter(event: Event, outcome: Rejected | Dropped): Promise<Accepted | Rejected> {
+    const topic = this.#letters!
+    const { trace } = event.request
+    const span = trace && startPublishing(trace, topic, `publish ${topic}`, this.#to.messagingSystem)
+    const from = { pipeline: this.#pipeline, topic: this.#topic }
+    const record = deadLetterRecord(topic, event, outcome, from)
+    const headers = [...record.headers!, ...headersOf(event, this.#addingToLetters, span)]
+    return this.#publish({ ...record, headers }, event, span)
+  }
+
+  #spanOf(topic: string, { request: { trace } }: Event): Span | undefined {
+    const name = topic === this.#topic ? `publish ${topic}` : "publish"
+    return trace && startPublishing(trace, topic, name, this.#to.messagingSystem)
+  }
+
+  /** By the event's deadline: one promise of the broker, one outcome. */
+  async #publish(
     record: Record,
     { arrivedMs, request }: Event,
     span: Span | undefined,
-  ): Promise<Accepted | Rejected> => {
+  ): Promise<Accepted | Rejected> {
+    const { broker, deliveryTimeoutMs } = this.#to
     try {
       const receipt = await broker.publish(record, arrivedMs + deliveryTimeoutMs)
       if (span !== undefined) span.end(publishedTo(receipt))
-      if (log.isLevelEnabled("debug")) {
-        const what = record.topic === letters ? "dead letter published" : "event published"
+      if (this.#log.isLevelEnabled("debug")) {
+        const what = record.topic === this.#letters ? "dead letter published" : "event published"
         const position = positionOf(record, receipt, steadyMs() - arrivedMs)
-        log.debug({ ...position, request_id: request.id }, what)
+        this.#log.debug({ ...position, request_id: request.id }, what)
       }
       return new Accepted(receipt)
     } catch (error) {
@@ -188,6 +211,8 @@ function publishing(
     }
   }
 }
+
+const NOTHING: readonly AddHeaders[] = []
 
 /** All are awaited, so that none is under way after the answer. Rejects with a fault. */
 async function allOf(publishing: readonly Promise<Accepted | Rejected>[]): Promise<Accepted | Rejected> {
@@ -225,11 +250,11 @@ function keptHeaders(
   { headers, cloudevents, trace_headers }: Pick<Values<Options>, "headers" | "cloudevents" | "trace_headers">,
   { sender, log }: Pick<ComponentContext, "sender" | "log">,
 ): AddHeaders | undefined {
-  const isTaken = (name: string): boolean =>
-    (cloudevents === "binary" && isCloudEventHeader(name)) || (trace_headers === "on" && isTraceHeader(name))
   const names = headers === undefined ? eventHeadersOf(sender) : []
   const isAll = headers?.includes(ALL_HEADERS) === true
   if (!isAll && names.length === 0) return undefined
+  const isTaken = (name: string): boolean =>
+    (cloudevents === "binary" && isCloudEventHeader(name)) || (trace_headers === "on" && isTraceHeader(name))
   const keep = keepRequestHeaders(isAll ? allHeadersOf(sender, isTaken) : () => names, log)
   return (event, added) =>
     keep(event, (name, value) => {

@@ -23,28 +23,36 @@ export const validator = defineComponent({
     }),
   },
   create({ on_invalid, schema }, { log, pipeline }) {
-    const findMismatch =
-      schema === undefined
-        ? undefined
-        : opening("schema", () =>
-            loadSchema(schema, (message) => log.warn({ pipeline, schema }, `JSON Schema: ${message}`)),
-          )
-
-    const invalid = (reason: string, problem: string): Dropped | Rejected => {
-      const detail = `The body ${problem}.`
-      return on_invalid === "drop"
-        ? new Dropped(reason, detail, { isInvalid: true })
-        : new Rejected(400, reason, detail)
-    }
-
-    const process: Processor = (event) => {
-      if (event.isForm) return invalid("form_body", "is a form, and must be a JSON object")
-      const flaw = findFlaw(event.body)
-      if (flaw !== undefined) return invalid(flaw.rule, flaw.problem)
-      const mismatch = findMismatch?.(event.body)
-      return mismatch === undefined ? event : invalid(mismatch.rule, mismatch.problem)
-    }
-    const reasons = schema === undefined ? RULES : [...RULES, ...SCHEMA_RULES]
-    return Object.assign(process, { outcomes: ["form_body", ...reasons].map((it) => invalid(it, "")) })
+    if (schema === undefined) return WITHOUT_SCHEMA[on_invalid]
+    const findMismatch = opening("schema", () =>
+      loadSchema(schema, (message) => log.warn({ pipeline, schema }, `JSON Schema: ${message}`)),
+    )
+    return validating(on_invalid, findMismatch)
   },
 })
+
+type OnInvalid = "reject" | "drop"
+
+function validating(onInvalid: OnInvalid, findMismatch?: ReturnType<typeof loadSchema>): Processor {
+  const invalid = (reason: string, problem: string): Dropped | Rejected => {
+    const detail = `The body ${problem}.`
+    return onInvalid === "drop"
+      ? new Dropped(reason, detail, { isInvalid: true })
+      : new Rejected(400, reason, detail)
+  }
+  const process: Processor = (event) => {
+    if (event.isForm) return invalid("form_body", "is a form, and must be a JSON object")
+    const flaw = findFlaw(event.body)
+    if (flaw !== undefined) return invalid(flaw.rule, flaw.problem)
+    const mismatch = findMismatch?.(event.body)
+    return mismatch === undefined ? event : invalid(mismatch.rule, mismatch.problem)
+  }
+  const reasons = findMismatch === undefined ? RULES : [...RULES, ...SCHEMA_RULES]
+  return Object.assign(process, { outcomes: ["form_body", ...reasons].map((it) => invalid(it, "")) })
+}
+
+/** Nearly all, one for every pipeline. */
+const WITHOUT_SCHEMA: { readonly [on in OnInvalid]: Processor } = {
+  reject: validating("reject"),
+  drop: validating("drop"),
+}

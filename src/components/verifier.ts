@@ -47,14 +47,21 @@ function storedSecret(file: string, count: number): Pick<VerifierSettings, "secr
 function sender({ provider, ...settings }: Partial<Values<Options>>): KnownSender | undefined {
   const family = provider === undefined ? undefined : findFamily(provider)
   if (provider === undefined || family === undefined) return undefined
-  return {
-    name: nameOf(provider),
+  const name = nameOf(provider)
+  const covers = coverageOf(family, settings)
+  const checksTime = (settings.tolerance ?? family.toleranceMs ?? 0) > 0
+  const known = KNOWN.getOrInsertComputed(presetOf(provider) ?? family, () => new Map<string, KnownSender>())
+  return known.getOrInsertComputed(JSON.stringify([name, covers, checksTime]), () => ({
+    name,
     event: presetOf(provider)?.event ?? {},
-    facts: factsOf(nameOf(provider)),
-    covers: coverageOf(family, settings),
-    checksTime: (settings.tolerance ?? family.toleranceMs ?? 0) > 0,
-  }
+    facts: factsOf(name),
+    covers,
+    checksTime,
+  }))
 }
+
+/** The same one for all pipelines of a preset whose settings make no difference. */
+const KNOWN = new WeakMap<object, Map<string, KnownSender>>()
 
 function coverageOf(family: Family, settings: VerifierSettings): Coverage | undefined {
   try {

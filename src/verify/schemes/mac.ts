@@ -30,12 +30,13 @@ export function macKeys(
   })
 }
 
-/** The spelling of a digest. */
-export function digestSpelling({
-  algorithm = "sha256",
-  encoding = "hex",
-  prefix = "",
-}: MacForm): Scheme["spelling"] {
+/** The spelling of a form's digest, one for all verifiers of it. */
+export const digestSpelling = (form: MacForm): Scheme["spelling"] =>
+  SPELLINGS.getOrInsertComputed(form, spellingOf)
+
+const SPELLINGS = new WeakMap<MacForm, Scheme["spelling"]>()
+
+function spellingOf({ algorithm = "sha256", encoding = "hex", prefix = "" }: MacForm): Scheme["spelling"] {
   const bytes = BYTES[algorithm]
   const plain = Math.ceil((bytes * 4) / 3)
   const after = prefix === "" ? "" : ` after ${prefix}`

@@ -80,7 +80,7 @@ function checkPublishing(
       )
     const isReceived = processors.some(
       (it) =>
-        typeof it !== "function" && it.component.name === "Enricher" && it.values["value"] === "received",
+        typeof it !== "function" && it.component.title === "Enricher" && it.values["value"] === "received",
     )
     if (values.sign === "as_received" && !isReceived)
       wrong(

@@ -196,84 +196,75 @@ function connectionOverviews(
 
 const ATTENTION_LISTED = 50
 
-function attentionOf(
+const attention = (level: Attention["level"], text: string, of: Partial<Attention> = {}): Attention => ({
+  level,
+  text,
+  pipeline: null,
+  connection: null,
+  ...of,
+})
+
+function* attentionOf(
   { stores, listeners = [], workers = [] }: Readiness,
   connections: readonly ConnectionOverview[],
   pipelines: readonly PipelineOverview[],
   now: number,
-): Attention[] {
-  const found: Attention[] = []
-  const add = (level: Attention["level"], text: string, of: Partial<Attention> = {}): void => {
-    found.push({ level, text, pipeline: null, connection: null, ...of })
-  }
+): Iterable<Attention> {
   for (const { id: connection, problem, problem_since: since, impaired, spool } of connections) {
     const accepts =
       since === null || now - since < 2000
         ? "accepts no events"
         : `has accepted no events for ${ageOf(now - since)}`
-    if (problem !== null) add("error", `Connection ${connection} ${accepts}: ${problem}`, { connection })
-    for (const text of impaired.slice(0, 3)) add("warning", text, { connection })
+    if (problem !== null)
+      yield attention("error", `Connection ${connection} ${accepts}: ${problem}`, { connection })
+    for (const text of impaired.slice(0, 3)) yield attention("warning", text, { connection })
     if (spool === null) continue
     if (spool.problem !== null)
-      add("error", `The spool of ${connection} accepts no events: ${spool.problem}`, { connection })
+      yield attention("error", `The spool of ${connection} accepts no events: ${spool.problem}`, {
+        connection,
+      })
     if (spool.records > 0) {
       const age = spool.oldest_at === null ? "" : `, the oldest for ${ageOf(now - spool.oldest_at)}`
       const text = `The spool of ${connection} holds ${spool.records.toLocaleString("en")} events${age}.`
-      add("warning", text, { connection })
+      yield attention("warning", text, { connection })
     }
     if (spool.quarantined > 0)
-      add(
+      yield attention(
         "warning",
         `The broker refused ${spool.quarantined.toLocaleString("en")} spooled events of ${connection} for good; see hookline spool status.`,
         { connection },
       )
   }
   for (const [name, problem] of stores)
-    if (problem !== undefined) add("error", `The dedupe store ${name} can't be used: ${problem}`)
-  for (const [, problem] of listeners) if (problem !== undefined) add("error", problem)
+    if (problem !== undefined) yield attention("error", `The dedupe store ${name} can't be used: ${problem}`)
+  for (const [, problem] of listeners) if (problem !== undefined) yield attention("error", problem)
   for (const [worker, problem] of workers)
-    if (problem !== undefined) add("error", `Worker ${worker}: ${problem}`)
+    if (problem !== undefined) yield attention("error", `Worker ${worker}: ${problem}`)
   for (const { id: pipeline, refusals } of pipelines) {
     const [first] = refusals
     if (first === undefined || first.count < REFUSALS_NOTED) continue
     const count = refusals.reduce((sum, it) => sum + it.count, 0)
     const text = `${count.toLocaleString("en")} refusals of ${pipeline} in 5 minutes${refusals.length > 1 ? ", most of them" : ""}: ${first.words}`
-    add("warning", text, { pipeline })
+    yield attention("warning", text, { pipeline })
   }
-  return found
 }
 
 /** What senders sent that has not come, and pipelines to which nothing comes. */
 function* attentionOfSenders(service: Service): Iterable<Attention> {
   for (const [pipeline, { ms, expectedMs }] of service.silences())
     if (ms >= expectedMs)
-      yield {
-        level: "warning",
-        text: `No event of ${pipeline} for ${ageOf(ms)}.`,
-        pipeline,
-        connection: null,
-      }
+      yield attention("warning", `No event of ${pipeline} for ${ageOf(ms)}.`, { pipeline })
   for (const { id, problem, isElsewhere } of service.forwards())
-    if (problem !== undefined && !isElsewhere)
-      yield { level: "warning", text: `Can't forward ${id}: ${problem}`, pipeline: null, connection: null }
+    if (problem !== undefined && !isElsewhere) yield attention("warning", `Can't forward ${id}: ${problem}`)
   for (const { id, pipeline, problem, endpoint, window, isElsewhere } of service.reconciles()) {
     if (isElsewhere) continue
-    const about = { pipeline, connection: null }
-    if (problem !== undefined) yield { level: "warning", text: `Can't reconcile ${id}: ${problem}`, ...about }
-    if (endpoint !== undefined) yield { level: "error", text: `${id}: ${endpoint}`, ...about }
+    if (problem !== undefined) yield attention("warning", `Can't reconcile ${id}: ${problem}`, { pipeline })
+    if (endpoint !== undefined) yield attention("error", `${id}: ${endpoint}`, { pipeline })
     const { open = 0, unrecoverable = 0 } = window ?? {}
-    if (open > 0)
-      yield {
-        level: "warning",
-        text: `${open.toLocaleString("en")} events of ${id} are to be asked for.`,
-        ...about,
-      }
+    const events = (count: number): string => `${count.toLocaleString("en")} events of ${id}`
+    if (open > 0) yield attention("warning", `${events(open)} are to be asked for.`, { pipeline })
     if (unrecoverable > 0)
-      yield {
-        level: "error",
-        text: `${unrecoverable.toLocaleString("en")} events of ${id} could not be recovered.`,
-        ...about,
-      }
+      yield attention("error", `${events(unrecoverable)} could not be recovered.`, { pipeline })
   }
 }
 

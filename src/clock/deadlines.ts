@@ -1,4 +1,4 @@
-// Hot path: every body passes here.
+// Hot path: every body passes here, and every record.
 import { steadyMs } from "./clock.ts"
 
 export interface Wait {
@@ -44,6 +44,57 @@ export class Deadlines {
       }
       this.#hasTimer = false
     }, ms).unref()
+  }
+}
+
+/** Items in order of arrival, each with a deadline of its own. */
+export class DeadlineQueue<T extends { readonly deadlineMs: number }> {
+  readonly #late: (one: T) => void
+  #items: T[] = []
+  /** No deadline is earlier. */
+  #earliestMs = Number.POSITIVE_INFINITY
+
+  /** @param late is given what `expire` removes */
+  constructor(late: (one: T) => void) {
+    this.#late = late
+  }
+
+  get length(): number {
+    return this.#items.length
+  }
+
+  /** The first one first. */
+  get items(): readonly T[] {
+    return this.#items
+  }
+
+  push(one: T): void {
+    this.#items.push(one)
+    if (one.deadlineMs < this.#earliestMs) this.#earliestMs = one.deadlineMs
+  }
+
+  /** Puts items before all others. */
+  putBack(items: readonly T[]): void {
+    if (items.length === 0) return
+    this.#items = [...items, ...this.#items]
+    for (const { deadlineMs } of items) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
+  }
+
+  /** Removes the first ones; all, unless a number is named. */
+  take(count = this.#items.length): T[] {
+    const items = this.#items
+    if (count < items.length) return items.splice(0, count)
+    this.#items = []
+    return items
+  }
+
+  /** Removes what is past its deadline. */
+  expire(nowMs: number): void {
+    if (nowMs < this.#earliestMs) return
+    const late = this.#items.filter(({ deadlineMs }) => deadlineMs <= nowMs)
+    this.#items = this.#items.filter(({ deadlineMs }) => deadlineMs > nowMs)
+    this.#earliestMs = this.#items.reduce((ms, it) => Math.min(ms, it.deadlineMs), Number.POSITIVE_INFINITY)
+    for (const one of late) this.#late(one)
   }
 }
 

@@ -2,7 +2,7 @@
 import { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock/clock.ts"
-import { sweepDeadlines } from "../../clock/deadlines.ts"
+import { DeadlineQueue, sweepDeadlines } from "../../clock/deadlines.ts"
 import { BUSY_RETRY_MS, type ThreadAnswer, type Failure } from "../../storage/serve-database.ts"
 import { packBatch, sizeOf, type PackedBatch } from "./batch.ts"
 import type { Committed } from "./log-file.ts"
@@ -53,7 +53,7 @@ const SPARE_BYTES = 1024 * 1024
 
 export class BatchPublisher {
   readonly #deps: PublisherDependencies
-  readonly #queue: PublishQueue
+  readonly #queue: DeadlineQueue<UncommittedRecord>
   readonly #sweep = sweepDeadlines(() => this.#expire())
   #state: State = "idle"
   /** In the thread. */
@@ -64,7 +64,7 @@ export class BatchPublisher {
 
   constructor(deps: PublisherDependencies) {
     this.#deps = deps
-    this.#queue = new PublishQueue(deps.title)
+    this.#queue = new DeadlineQueue((one) => one.reject(this.#late()))
   }
 
   /** As `Broker.publish`. */
@@ -83,7 +83,7 @@ export class BatchPublisher {
   }
 
   rejectAll(failure: Failure): void {
-    this.#queue.rejectAll(unavailable(failure))
+    for (const { reject } of this.#queue.take()) reject(unavailable(failure))
     this.#endIfDone()
   }
 
@@ -109,7 +109,7 @@ export class BatchPublisher {
   }
 
   readonly #commit = (): void => {
-    const batch = this.#queue.take(steadyMs(), this.#deps.batchBytes)
+    const batch = this.#next()
     if (batch.length === 0) {
       this.#setState("idle")
       return this.#endIfDone()
@@ -119,6 +119,15 @@ export class BatchPublisher {
     this.#out = batch
     this.#setState("committing")
     this.#deps.commit(packed, batch, this.#answered)
+  }
+
+  /** Takes the next records, of just over a commit's bytes in all. Those past their deadlines are rejected. */
+  #next(): UncommittedRecord[] {
+    this.#queue.expire(steadyMs())
+    let count = 0
+    for (let bytes = 0; count < this.#queue.length && bytes < this.#deps.batchBytes; count++)
+      bytes += sizeOf(this.#queue.items[count]!.record)
+    return this.#queue.take(count)
   }
 
   readonly #answered = (answer: ThreadAnswer<Committed>): void => {
@@ -145,11 +154,15 @@ export class BatchPublisher {
     this.#queue.expire(nowMs)
     let waits = this.#queue.length > 0
     for (const one of this.#out) {
-      if (one.deadlineMs <= nowMs) one.reject(this.#queue.late())
+      if (one.deadlineMs <= nowMs) one.reject(this.#late())
       else waits = true
     }
     if (!waits) this.#closing?.resolve()
     return waits
+  }
+
+  #late(): PublishError {
+    return new PublishError("deadline", `${this.#deps.title} did not take the record in time`)
   }
 
   #endIfDone(): void {
@@ -159,63 +172,6 @@ export class BatchPublisher {
 
 const unavailable = ({ reason, cause }: Failure): PublishError =>
   new PublishError("unavailable", reason, { cause })
-
-/** In order of arrival. */
-class PublishQueue {
-  readonly #title: string
-  /** No deadline is earlier. */
-  #earliestMs = Number.POSITIVE_INFINITY
-  #waiting: UncommittedRecord[] = []
-
-  /** @param title what the records are to be written to, for errors */
-  constructor(title: string) {
-    this.#title = title
-  }
-
-  get length(): number {
-    return this.#waiting.length
-  }
-
-  push(one: UncommittedRecord): void {
-    this.#waiting.push(one)
-    if (one.deadlineMs < this.#earliestMs) this.#earliestMs = one.deadlineMs
-  }
-
-  /** Takes the next records, of just over `bytes` in all. Those past their deadlines are rejected. */
-  take(nowMs: number, bytes: number): UncommittedRecord[] {
-    this.expire(nowMs)
-    let taken = 0
-    for (let size = 0; taken < this.#waiting.length && size < bytes; taken++)
-      size += sizeOf(this.#waiting[taken]!.record)
-    const batch = this.#waiting
-    if (taken < batch.length) return this.#waiting.splice(0, taken)
-    this.#waiting = []
-    return batch
-  }
-
-  /** Puts a batch back to the front. */
-  putBack(batch: readonly UncommittedRecord[]): void {
-    this.#waiting = [...batch, ...this.#waiting]
-    for (const { deadlineMs } of batch) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
-  }
-
-  /** Removes and rejects records past their deadlines. */
-  expire(nowMs: number): void {
-    if (nowMs < this.#earliestMs) return
-    const late = this.#waiting.filter(({ deadlineMs }) => deadlineMs <= nowMs)
-    this.#waiting = this.#waiting.filter(({ deadlineMs }) => deadlineMs > nowMs)
-    this.#earliestMs = this.#waiting.reduce((ms, it) => Math.min(ms, it.deadlineMs), Number.POSITIVE_INFINITY)
-    for (const { reject } of late) reject(this.late())
-  }
-
-  late(): PublishError {
-    return new PublishError("deadline", `${this.#title} did not take the record in time`)
-  }
-
-  rejectAll(error: PublishError): void {
-    for (const { reject } of this.#waiting.splice(0)) reject(error)
-  }
-}
 
 /** Well below SQLite's limit for a row (1e9 bytes). */
 const MAX_RECORD_BYTES = 256 * 1024 * 1024

@@ -1,3 +1,4 @@
+import { DeadlineQueue } from "../../clock/deadlines.ts"
 import type { PublishError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
@@ -100,31 +101,16 @@ interface Capacity {
   untilMs: number
 }
 
-export class PendingQueue {
+export class PendingQueue extends DeadlineQueue<PendingRecord> {
   /** Whether records without a key go before these into the next batch that takes both. */
   isSecond = false
-  #records: PendingRecord[] = []
-  /** No deadline in the queue is before it. */
-  #earliestMs = Number.POSITIVE_INFINITY
 
-  get length(): number {
-    return this.#records.length
+  constructor() {
+    super((record) => record.settle(deadlinePassed()))
   }
 
   get firstBytes(): number | undefined {
-    return this.#records[0]?.bytes
-  }
-
-  push(record: PendingRecord): void {
-    this.#records.push(record)
-    if (record.deadlineMs < this.#earliestMs) this.#earliestMs = record.deadlineMs
-  }
-
-  /** Puts records back, before all others. */
-  requeue(records: readonly PendingRecord[]): void {
-    if (records.length === 0) return
-    this.#records = [...records, ...this.#records]
-    for (const { deadlineMs } of records) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
+    return this.items[0]?.bytes
   }
 
   /** Moves records from the front to a batch, up to a share of its capacity; the first of a batch always fits. */
@@ -132,7 +118,7 @@ export class PendingQueue {
     const keptBytes = Math.floor(capacity.bytes * (1 - share))
     const keptRecords = Math.floor(capacity.records * (1 - share))
     let count = 0
-    for (const { bytes, deadlineMs } of this.#records) {
+    for (const { bytes, deadlineMs } of this.items) {
       if (batch.length + count === 0) {
         capacity.sinceMs = deadlineMs - DEADLINE_SPREAD_MS
         capacity.untilMs = deadlineMs + DEADLINE_SPREAD_MS
@@ -146,21 +132,10 @@ export class PendingQueue {
       capacity.records -= 1
       count += 1
     }
-    batch.push(...this.#records.splice(0, count))
-  }
-
-  takeAll(): PendingRecord[] {
-    return this.#records.splice(0)
-  }
-
-  expire(nowMs: number): void {
-    if (nowMs < this.#earliestMs) return
-    this.#records = this.#records.filter((record) => !record.expire(nowMs))
-    this.#earliestMs = Number.POSITIVE_INFINITY
-    for (const { deadlineMs } of this.#records) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
+    batch.push(...this.take(count))
   }
 
   reject(error: PublishError): void {
-    for (const record of this.takeAll()) record.settle(error)
+    for (const record of this.take()) record.settle(error)
   }
 }

@@ -167,7 +167,7 @@ export class Partition {
     this.#sequence.raiseEpoch()
     this.batch = undefined
     this.topic.context.metrics.retried()
-    this.queue.requeue(batch.records)
+    this.queue.putBack(batch.records)
   }
 
   /** Rejects what is past its deadline; gives a batch up that must not be sent again. */
@@ -267,7 +267,7 @@ export class Partition {
   #isolate(records: readonly PendingRecord[], errorCode: number): void {
     if (records.length > 1) {
       this.#maxRecords = Math.ceil(records.length / 2)
-      this.queue.requeue(records)
+      this.queue.putBack(records)
       return
     }
     records[0]!.settle(errors.recordRefused(this.topic.name, errorCode))
@@ -278,8 +278,8 @@ export class Partition {
     this.batch = undefined
     this.notBeforeMs = nowMs + RETRY_MS.first
     this.topic.context.metrics.retried()
-    this.queue.requeue(records.filter(({ record }) => isPlaced(record)))
-    this.topic.unkeyed.requeue(records.filter(({ record }) => !isPlaced(record)))
+    this.queue.putBack(records.filter(({ record }) => isPlaced(record)))
+    this.topic.unkeyed.putBack(records.filter(({ record }) => !isPlaced(record)))
   }
 
   #retry(batch: Batch, nowMs: number, pauseMs = RETRY_MS.first): void {

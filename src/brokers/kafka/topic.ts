@@ -187,10 +187,7 @@ export class Topic {
 
   /** Partitions were added, or the topic was created again. @returns the records to be placed again */
   #resize(count: number): PendingRecord[] {
-    const displaced = [
-      ...this.#unplaced.takeAll(),
-      ...this.partitions.flatMap(({ queue }) => queue.takeAll()),
-    ]
+    const displaced = [...this.#unplaced.take(), ...this.partitions.flatMap(({ queue }) => queue.take())]
     for (const partition of this.partitions.slice(count)) {
       if (partition.batch !== undefined) partition.giveUp()
       partition.leader = NO_LEADER

@@ -162,3 +162,21 @@ export interface LogReader {
   ): AsyncIterable<StoredRecord>
   close(): Promise<void>
 }
+
+/** What a member of a group reads. */
+export interface GroupAssigned {
+  /** Its partitions, with the next offset that the group has committed; undefined: none. */
+  readonly next: ReadonlyMap<number, number | undefined>
+  /** Aborts when the assignment ends. */
+  readonly ended: AbortSignal
+}
+
+/** A member of a group whose members share the partitions of a topic, and whose offsets the broker keeps. */
+export interface ReadGroup {
+  /** What it reads now. @throws HooklineError `unavailable`, also where its membership has failed */
+  assigned(): Promise<GroupAssigned>
+  /** Resolves when the next offsets are durable. @throws HooklineError `unavailable`, also where others have its partitions now */
+  commit(next: ReadonlyMap<number, number>): Promise<void>
+  /** Leaves the group. */
+  close(): Promise<void>
+}

@@ -8,7 +8,7 @@ import type { DatabaseLocation } from "../storage/database-file.ts"
 import type { KafkaMetrics } from "../telemetry/connection-metrics.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
-import type { Broker, LogReader, YieldingBroker } from "./broker.ts"
+import type { Broker, LogReader, ReadGroup, YieldingBroker } from "./broker.ts"
 
 /*
  * A kind of connection is one folder next to this file: its `kind.ts` declares, by `defineConnection`, all that the rest of
@@ -44,6 +44,8 @@ export interface ConnectionKind<
   /** Opens it for a replay alone, uncounted. A spool is left out. @throws HooklineError `log_locked`, `log_io`, `config` */
   open(values: Values<O>, log: Logger): Broker | Promise<Broker>
   openReader(values: Values<O>): LogReader | Promise<LogReader>
+  /** Joins a group of readers of a topic. Absent: it has none. @throws HooklineError `unavailable`, `config` */
+  joinGroup?(values: Values<O>, group: string, topic: string): Promise<ReadGroup>
   /** Finds what `acquire` would throw, and changes nothing. @throws HooklineError as `acquire` @internal */
   dryRun?(values: Values<O>, checkDatabase: (location: DatabaseLocation) => void): void | Promise<void>
   /** Connects to its servers, and publishes nothing. Absent: it has none. */

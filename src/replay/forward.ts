@@ -1,5 +1,5 @@
 import type { LogReader, OffsetRange } from "../brokers/broker.ts"
-import type { HooklineError } from "../errors.ts"
+import { HooklineError } from "../errors.ts"
 import { endlessFrom, watchPartitions, type OffsetGap } from "./follow.ts"
 import { ReplayJob, type ReplayOptions } from "./job.ts"
 import type { Stored } from "./position-tables.ts"
@@ -37,6 +37,8 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
   /** Where a new one begins, in milliseconds since 1970: with records from then on. Undefined: with those after the last. */
   readonly sinceMs: number | undefined
   readonly signal: AbortSignal
+  /** The partitions that this process has; others have the rest. Undefined: it has all. */
+  readonly partitions?: ReadonlySet<number> | undefined
   /** Called again and again with why nothing can be read, and why nothing is delivered, that included; undefined: it is. */
   readonly waiting: (source: string | undefined, any: string | undefined) => void
   /** Called with what is forwarded, and how many records wait. */
@@ -83,7 +85,7 @@ export class Forward {
     const { about, store, target, began, warn, matches, rate, onRefusal, refused } = this.#options
     const found = await this.#find()
     if (found === undefined) return
-    const { reader, held, clusterId } = found
+    const { reader, all, held, clusterId } = found
     this.#held = held
     try {
       const position = await this.#position(reader, held, clusterId)
@@ -106,7 +108,7 @@ export class Forward {
         save: (position, failures) => store.save(position, failures),
       })
       this.#job = job
-      await this.#follow(job, ranges)
+      await this.#follow(job, all)
       if (job.error !== undefined) throw job.error
     } finally {
       this.#job = undefined
@@ -114,8 +116,8 @@ export class Forward {
     }
   }
 
-  async #follow(job: ReplayJob, ranges: readonly OffsetRange[]): Promise<void> {
-    const { about, open, store, waiting, signal: stop } = this.#options
+  async #follow(job: ReplayJob, known: readonly OffsetRange[]): Promise<void> {
+    const { about, open, store, waiting, partitions, signal: stop } = this.#options
     const ended = new AbortController()
     const signal = AbortSignal.any([stop, ended.signal])
     stop.addEventListener("abort", () => void job.cancel(), { once: true })
@@ -125,9 +127,12 @@ export class Forward {
       waiting(job.sourceProblem, problem)
       Promise.try(() => store.setWaiting(problem)).catch(failed.reject)
     }, NOTE_MS)
-    const watching = watchPartitions(open, about.topic, ranges, {
-      added: (more) => job.extend(more),
-      held: (held) => (this.#held = held),
+    const watching = watchPartitions(open, about.topic, known, {
+      added: (more) => {
+        if (partitions === undefined) return job.extend(more)
+        failed.reject(new HooklineError("unavailable", `topic ${about.topic} has more partitions`))
+      },
+      held: (held) => (this.#held = held.filter(({ partition }) => partitions?.has(partition) ?? true)),
       signal,
     })
     try {
@@ -150,10 +155,11 @@ export class Forward {
     const attempt = async () => {
       await using opened = new AsyncDisposableStack()
       const reader = opened.adopt(await open(), (it) => it.close())
-      const held = await reader.ranges(about.topic)
+      const all = await reader.ranges(about.topic)
+      const held = all.filter(({ partition }) => this.#options.partitions?.has(partition) ?? true)
       const clusterId = await reader.clusterId()
       opened.move()
-      return { reader, held, clusterId }
+      return { reader, all, held, clusterId }
     }
     return untilAvailable(attempt, {
       signal,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { ForwardInfo, Service } from "../admin/service.ts"
-import type { Broker, StoredRecord } from "../brokers/broker.ts"
+import type { Broker, ReadGroup, StoredRecord } from "../brokers/broker.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import { parseCondition } from "../brokers/record-filter.ts"
 import { pause, steadyMs } from "../clock/clock.ts"
@@ -12,8 +12,9 @@ import { FORWARD } from "../config/sections/forward.ts"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Record, RecordHeader } from "../pipeline/record.ts"
 import { exists } from "../process/paths.ts"
-import { Forward, type ForwardAbout } from "../replay/forward.ts"
+import { Forward, type ForwardAbout, type ForwardOptions, type PositionStore } from "../replay/forward.ts"
 import type { KeyedTarget } from "../replay/keyed-target.ts"
+import { GroupPositions } from "../replay/group-positions.ts"
 import { PositionCalls } from "../replay/position-database.ts"
 import { positionFile } from "../replay/positions.ts"
 import { urlTarget } from "../replay/post.ts"
@@ -52,7 +53,12 @@ export const acquireForwards = (
       ],
       open: () => {
         const location = forwardLocation(planned, connection, plan.baseDir)
-        const running = new RunningForward(planned, location, service, log.child({ forward: planned.id }))
+        const running = new RunningForward(
+          planned,
+          { location, connection },
+          service,
+          log.child({ forward: planned.id }),
+        )
         transaction.onCommit(() => running.start())
         return running
       },
@@ -75,10 +81,15 @@ export function forwardLocation(
   return { ...location, title: `The position of [forward:${id}]`, alternative: "another id" }
 }
 
+interface ForwardPlace {
+  readonly location: DatabaseLocation
+  readonly connection: Connection
+}
+
 /** One `[forward:<id>]` section of this service. The writer lock of its position lets one process have it. */
 export class RunningForward extends OwnedSection {
   readonly #planned: PlannedForward
-  readonly #location: DatabaseLocation
+  readonly #place: ForwardPlace
   readonly #service: Service
   readonly #about: ForwardAbout
   readonly #problemLog = new Lasting(PROBLEM)
@@ -88,10 +99,10 @@ export class RunningForward extends OwnedSection {
   #target: KeyedTarget | undefined
   #deadLetters: Promise<Broker> | undefined
 
-  constructor(planned: PlannedForward, location: DatabaseLocation, service: Service, log: Logger) {
+  constructor(planned: PlannedForward, place: ForwardPlace, service: Service, log: Logger) {
     super(log, {}, "does not forward now")
     this.#planned = planned
-    this.#location = location
+    this.#place = place
     this.#service = service
     const { from, url, begin } = planned.values
     this.#about = { ...placeOfForward(from), url: parseTargetUrl(url).href }
@@ -116,15 +127,20 @@ export class RunningForward extends OwnedSection {
   }
 
   protected async run(): Promise<void> {
-    makeFolderOf(this.#location)
-    const store = new PositionCalls<ForwardAbout>(this.#location, this.log)
+    const { location, connection } = this.#place
+    makeFolderOf(location)
+    const store = new PositionCalls<ForwardAbout>(location, this.log)
     const { signal } = this
-    this.runs()
     try {
       await this.#moved(store)
-      this.#target = this.#openTarget()
-      this.#forward = this.#open(store, this.#target)
-      await this.#forward.run()
+      const group = await connection.kind.joinGroup?.(
+        connection.values,
+        `hookline-forward-${this.#planned.id}`,
+        this.#about.topic,
+      )
+      this.runs()
+      if (group === undefined) await this.#forwardAll(store, { signal })
+      else await this.#share(store, group).finally(() => group.close())
     } catch (error) {
       const isRefused = error instanceof HooklineError && error.code === "refused"
       if (!isRefused || signal.aborted) throw error
@@ -138,6 +154,27 @@ export class RunningForward extends OwnedSection {
       this.#deadLetters = undefined
       await broker?.close()
     }
+  }
+
+  /** Forwards the partitions that the group has for this process, as they change. */
+  async #share(store: PositionCalls<ForwardAbout>, group: ReadGroup): Promise<void> {
+    while (!this.signal.aborted) {
+      const { next, ended } = await group.assigned()
+      const signal = AbortSignal.any([this.signal, ended])
+      const partitions = new Set(next.keys())
+      this.log.info({ partitions: [...partitions] }, "partitions assigned")
+      if (partitions.size === 0) await new Promise((resolve) => signal.addEventListener("abort", resolve))
+      else await this.#forwardAll(new GroupPositions(store, group, this.#about, next), { signal, partitions })
+    }
+  }
+
+  async #forwardAll(
+    store: PositionStore<ForwardAbout>,
+    part: Pick<ForwardOptions, "signal" | "partitions">,
+  ): Promise<void> {
+    this.#target = this.#openTarget()
+    this.#forward = this.#open(store, this.#target, part)
+    await this.#forward.run()
   }
 
   /** Notes where records go now. @throws HooklineError `config` where the position is another topic's */
@@ -177,11 +214,16 @@ export class RunningForward extends OwnedSection {
     })
   }
 
-  #open(store: PositionCalls<ForwardAbout>, target: KeyedTarget): Forward {
+  #open(
+    store: PositionStore<ForwardAbout>,
+    target: KeyedTarget,
+    part: Pick<ForwardOptions, "signal" | "partitions">,
+  ): Forward {
     const { where, rate, on_refusal } = this.#planned.values
     const conditions = where?.map(parseCondition)
     const { connection } = this.#about
     return new Forward({
+      ...part,
       about: this.#about,
       store,
       target,
@@ -191,7 +233,6 @@ export class RunningForward extends OwnedSection {
       onRefusal: on_refusal === "stop" ? "stop" : "skip",
       refused: (record, refusal) => this.#park(record, refusal),
       sinceMs: this.#sinceMs,
-      signal: this.signal,
       waiting: (_, problem) => this.#waiting(problem),
       began: (text) => this.log.info(text),
       warn: (text) => this.log.warn(text),

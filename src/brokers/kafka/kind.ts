@@ -74,6 +74,10 @@ export const KAFKA = defineConnection({
     const { openKafkaReader } = await import("./reader.ts")
     return openKafkaReader(values)
   },
+  async joinGroup(values, group, topic) {
+    const { joinKafkaGroup } = await import("./read-group.ts")
+    return joinKafkaGroup(values, group, topic)
+  },
   async dryRun(values, checkDatabase) {
     const { spool } = values
     if (spool !== "off") opening("spool", () => checkDatabase(spoolAt(spool)))

@@ -8,18 +8,11 @@ export {
   type ConnectionSpec,
   type MemoryConnection,
   type ReadOptions,
+  type Registered,
 } from "./runtime/connection-spec.ts"
 export { testPipeline, type TestedEvent, type TestRequest } from "./runtime/test-pipeline.ts"
-export { webHookSource } from "./components/webhook-source.ts"
-export { verifier } from "./components/verifier.ts"
-export { defineProvider, type OwnProvider } from "./verify/presets/own-provider.ts"
-export { decoder } from "./components/decoder.ts"
-export { validator } from "./components/validator.ts"
-export { filter } from "./components/filter.ts"
-export { deduplicator } from "./components/deduplicator.ts"
-export { enricher } from "./components/enricher.ts"
-export { router } from "./components/router.ts"
-export { brokerSink } from "./components/broker-sink.ts"
+export * from "./runtime/typed-options.ts"
+export type { OwnProvider } from "./verify/presets/own-provider.ts"
 export {
   defineComponent,
   type Component,
@@ -34,8 +27,7 @@ export type { ReadFrom } from "./brokers/read-topic.ts"
 export type { Receipt, Record, RecordHeader } from "./pipeline/record.ts"
 export type { Changes } from "./runtime/configuration-diff.ts"
 export type { Listening, RunningApplication } from "./runtime/running-application.ts"
-export type { MountingServer } from "./http/peer.ts"
+export type { MountedFrom } from "./http/peer.ts"
 export { HooklineError, PublishError, type FaultCode, type PublishFault } from "./errors.ts"
 export * as option from "./config/options/option-types.ts"
 export type { DurationText, SizeText } from "./config/options/option-types.ts"
-export type { OptionsInCode } from "./config/options/in-code.ts"

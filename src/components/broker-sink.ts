@@ -1,7 +1,7 @@
 import { steadyMs } from "../clock/clock.ts"
-import { list, oneOf, text, type OptionSet, type Values } from "../config/options/option-types.ts"
+import { custom, list, oneOf, text, type OptionSet, type Values } from "../config/options/option-types.ts"
 import { HooklineError, PublishError } from "../errors.ts"
-import type { Event } from "../pipeline/event.ts"
+import { toBytes, type Event } from "../pipeline/event.ts"
 import { Accepted, decisive, type Dropped, type Rejected } from "../pipeline/outcome.ts"
 import { unpublished, UNPUBLISHED } from "../pipeline/service-unavailable.ts"
 import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
@@ -18,7 +18,7 @@ import { isTraceHeader, publishedTo, startPublishing, traceHeaders } from "./bro
 import { checkRegistry, schemaJudge, VALUE_FORMAT_OPTIONS, withSchemaId } from "./broker-sink/value-format.ts"
 import { defineComponent, type ComponentContext } from "./define-component.ts"
 import { deadLetterRecord } from "./broker-sink/dead-letter-record.ts"
-import { EXTRACTION, checkExtractions } from "./extraction.ts"
+import { EXTRACTION, checkExtractions, valueOption } from "./extraction.ts"
 import {
   ALL_HEADERS,
   allHeadersOf,
@@ -32,16 +32,23 @@ const HEADER_FORM = `a name, =, and ${EXTRACTION.form}; or ${NO_HEADERS}, or ${A
 /** Of what is no list. */
 const isWord = (text: string): boolean => text === NO_HEADERS || text === ALL_HEADERS
 
+const ID = text({ doc: "" })
+
 const OPTIONS = {
   topic: text({
     ...TOPIC_NAME,
     doc: "The topic that events are published to, unless a Router chooses another.",
   }),
-  connection: text({
-    optional: true,
-    doc: "Id of the connection to publish on. Needed only where there are several.",
-  }),
-  key: text({
+  connection: custom<string, { optional: true; doc: string }, string | { readonly id: string }>(
+    "a text",
+    {
+      optional: true,
+      doc: "Id of the connection to publish on. Needed only where there are several.",
+    },
+    (value) => ID.parse(value, { baseDir: "" }),
+    (given) => ID.fromCode(typeof given === "object" && given !== null ? given.id : given),
+  ),
+  key: valueOption({
     ...EXTRACTION,
     optional: true,
     doc: "The source of a record's key: `json:/pointer` into the body, `header:Name`, `path`, or `event:id`, `event:type`, `event:time`, where the provider's preset knows it (see providers.md). Records of one key keep their order; an event without it is published without a key.",
@@ -154,11 +161,11 @@ class BrokerPublisher {
   publish(event: Event): Promise<Accepted | Rejected> {
     const topic = event.topic ?? this.#topic
     const span = this.#spanOf(topic, event)
-    const key = this.#keyOf?.(event)
+    const key = event.key ?? this.#keyOf?.(event)
     const headers =
       this.#adding.length === 0 && event.recordHeaders === undefined
         ? undefined
-        : [...headersOf(event, this.#adding, span), ...(event.recordHeaders ?? [])]
+        : [...headersOf(event, this.#adding, span), ...ownHeaders(event)]
     if (event.publishesReceived) event.restoreReceived()
     const value = this.#isFramed ? framed(event) : event.body
     const { otherTopics, dedupeKey } = event
@@ -213,6 +220,10 @@ class BrokerPublisher {
 }
 
 const NOTHING: readonly AddHeaders[] = []
+
+function ownHeaders({ recordHeaders = new Map() }: Event): RecordHeader[] {
+  return Array.from(recordHeaders, ([name, value]) => [name, toBytes(value, `event.headers, ${name},`)])
+}
 
 /** All are awaited, so that none is under way after the answer. Rejects with a fault. */
 async function allOf(publishing: readonly Promise<Accepted | Rejected>[]): Promise<Accepted | Rejected> {

@@ -6,7 +6,7 @@ import { spells, toName, type Name } from "../json/name.ts"
 import { Items } from "../json/walk.ts"
 import { isForgeable, locateEventPart, type KnownSender } from "../verify/presets/event-locations.ts"
 import type { Coverage } from "../verify/schemes/family.ts"
-import { firstOf, locate } from "./extraction.ts"
+import { firstOf, locate, type EventFunction } from "./extraction.ts"
 
 /** An event's key, of fixed length and collision-resistant; undefined: it has none. */
 export type KeyOf = (event: Event) => string | undefined
@@ -37,12 +37,22 @@ export const isDedupeKey = (text: string): boolean => text === EVENT_ID || parse
  * @throws WrongValue for `event:id` where the preset knows none
  */
 export function parseDedupeKey(
-  text: string,
+  text: string | EventFunction,
   pipeline: string,
   sender: KnownSender | undefined,
 ): KeyOf | undefined {
+  if (typeof text === "function") return keyBy(text, pipeline)
   const covers = text === EVENT_ID ? sender?.covers : undefined
   return firstOf(locateEventPart(text, sender).map((location) => keyAt(location, pipeline, covers)))
+}
+
+/** Keys by a function of the user's: empty ones are none. */
+function keyBy(find: EventFunction, pipeline: string): KeyOf {
+  const keyOf = keysIn([pipeline, "function"])
+  return (event) => {
+    const found = find(event)
+    return found === undefined || found.length === 0 ? undefined : keyOf(found)
+  }
 }
 
 /** @param covers of the provider whose id is there; undefined: a key that was configured */

@@ -2,7 +2,7 @@
 import { resolve } from "node:path"
 import { readCas } from "../config/sections/pem-files.ts"
 import { uniform } from "../config/options/option.ts"
-import { duration, file, text } from "../config/options/option-types.ts"
+import { duration, file } from "../config/options/option-types.ts"
 import { isFolder, isRedisUrl, isStore, isTls, STORE_FORM } from "../dedupe/location.ts"
 import type { KeyClaim } from "../dedupe/key-store.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
@@ -12,7 +12,7 @@ import { Dropped, type Ended, type Rejected } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/service-unavailable.ts"
 import { defineComponent, type ComponentContext, type Store } from "./define-component.ts"
 import { DEDUPE_KEY_FORM, EVENT_ID, isDedupeKey, parseDedupeKey, type KeyOf } from "./dedupe-key.ts"
-import { checkExtractions } from "./extraction.ts"
+import { checkExtractions, valueOption } from "./extraction.ts"
 import { rarely } from "../clock/lasting.ts"
 
 const DAY_MS = 86_400_000
@@ -23,7 +23,7 @@ export const deduplicator = defineComponent({
   summary:
     "Drops an event if one with the same key was published within the window; the answer is that of an accepted event, after the first one's acknowledgement. Only published events are remembered. While the store is down events get 503.",
   options: {
-    key: text({
+    key: valueOption({
       form: DEDUPE_KEY_FORM,
       accepts: isDedupeKey,
       optional: true,

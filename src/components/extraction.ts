@@ -1,5 +1,6 @@
 // Hot path: every event of a pipeline with a Filter or a Router passes here.
-import { WrongValue } from "../config/options/option-types.ts"
+import { custom, text, WrongValue } from "../config/options/option-types.ts"
+import type { Declared, Parsed } from "../config/options/option.ts"
 import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/tokens.ts"
 import { toText } from "../json/name.ts"
 import { copyOf, parseRawPointer } from "../json/pointer.ts"
@@ -15,13 +16,36 @@ import {
 /** Reads a value of an event, in UTF-8; undefined: the event has none. */
 export type ValueOf = (event: Event) => Uint8Array | undefined
 
+/** What code may give in place of a text that names a value: a function of the event. undefined: the event has none. */
+export type EventFunction = (event: Event) => Uint8Array | string | undefined
+
+/** An option that names a value of the event by a text; code may give a function instead. */
+export function valueOption<D extends Declared & { form: string; accepts: (text: string) => boolean }>(
+  declared: D,
+): Parsed<string | EventFunction, D> {
+  const { doc, form, accepts } = declared
+  const { parse, fromCode } = text({ doc, form, accepts })
+  return custom<string | EventFunction, D>(form, declared, parse, (given) =>
+    typeof given === "function" ? given : fromCode(given),
+  )
+}
+
+/** Reads what a function of the user's returns. */
+const valueBy =
+  (find: EventFunction): ValueOf =>
+  (event) => {
+    const value = find(event)
+    return typeof value === "string" ? encoder.encode(value) : value
+  }
+
 /** Reports the parts of the event that the provider is not known to have: a component's `checkInPipeline`. */
 export function checkExtractions(
-  texts: readonly string[],
+  texts: readonly (string | EventFunction)[],
   sender: KnownSender | undefined,
   report: (text: string) => void,
 ): void {
   for (const text of texts) {
+    if (typeof text === "function") continue
     try {
       locateEventPart(text, sender)
     } catch (error) {
@@ -75,8 +99,14 @@ const valuesBy = (form: string, find: (location: string, sourcePath: string) => 
    * @returns undefined: malformed
    * @throws WrongValue for a part of the event that the provider is not known to have: see `checkExtractions`
    */
-  parse: (text: string, sender: KnownSender | undefined, sourcePath = ""): ValueOf | undefined =>
-    firstOf(locateEventPart(text, sender).map((location) => find(location, sourcePath))),
+  parse: (
+    text: string | EventFunction,
+    sender: KnownSender | undefined,
+    sourcePath = "",
+  ): ValueOf | undefined =>
+    typeof text === "function"
+      ? valueBy(text)
+      : firstOf(locateEventPart(text, sender).map((location) => find(location, sourcePath))),
 })
 
 /** What finds a value in the first place that has one; undefined: a place is malformed. */

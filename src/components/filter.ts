@@ -1,9 +1,9 @@
 // Hot path: every event of a pipeline with a Filter passes here.
-import { list, text } from "../config/options/option-types.ts"
+import { list } from "../config/options/option-types.ts"
 import type { Processor } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
 import { defineComponent } from "./define-component.ts"
-import { EVENT_VALUE, checkExtractions } from "./extraction.ts"
+import { EVENT_VALUE, checkExtractions, valueOption } from "./extraction.ts"
 import { rarely } from "../clock/lasting.ts"
 import { compilePatterns } from "../json/pattern.ts"
 import { pattern } from "./pattern.ts"
@@ -15,7 +15,7 @@ export const filter = defineComponent({
   summary:
     "Drops events by one of their values: the sender gets the answer of an accepted event, and nothing is published. An event without the value is kept, and counted.",
   options: {
-    when: text({
+    when: valueOption({
       ...EVENT_VALUE,
       doc: "The value that decides: a string, number or boolean of the body, a header's value, or `event:type` where the provider's preset knows it (see providers.md).",
     }),
@@ -41,7 +41,10 @@ export const filter = defineComponent({
     const matches = compilePatterns(keep ?? drop!)
     const isDropped = keep === undefined
     const logWithoutValue = rarely(60_000, (events) =>
-      log.warn({ events, when }, "events without the Filter's value pass unfiltered"),
+      log.warn(
+        { events, when: typeof when === "function" ? "a function" : when },
+        "events without the Filter's value pass unfiltered",
+      ),
     )
     metrics.unfiltered(0)
     const process: Processor = (event) => {

@@ -7,7 +7,7 @@ import type { Event, Processor } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
 import { locateEventPart } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
-import { EVENT_VALUE, checkExtractions } from "./extraction.ts"
+import { EVENT_VALUE, checkExtractions, type EventFunction } from "./extraction.ts"
 import { rarely } from "../clock/lasting.ts"
 import type { Unrouted } from "../telemetry/pipeline-metrics.ts"
 import { ROUTER_OPTIONS } from "./router/options.ts"
@@ -111,8 +111,8 @@ const ROUTED_TO_DROP = new Dropped("routed_to_drop", "a line of the Router drops
 })
 
 /** The values that decide. */
-const valuesOf = (by: string | undefined, topic: string | undefined): readonly string[] =>
-  topic === undefined ? [by ?? []].flat() : valuesIn(topic)
+const valuesOf = (by: string | EventFunction | undefined, topic: string | undefined): readonly string[] =>
+  topic === undefined ? (typeof by === "string" ? [by] : []) : valuesIn(topic)
 
 const targetsOf = (routes: readonly RouteLine[]): string[] => [
   ...new Set(routes.flatMap(({ topics }) => topics.filter((topic) => topic !== DROP))),

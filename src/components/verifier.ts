@@ -80,7 +80,7 @@ const MORE_KEYS: { readonly [provider: string]: readonly (keyof Options)[] } = {
   "aws-sns": ["confirm"],
 }
 
-const moreKeysOf = (provider: string): readonly string[] =>
+export const moreKeysOf = (provider: string): readonly string[] =>
   Object.hasOwn(MORE_KEYS, provider) ? MORE_KEYS[provider]! : []
 
 /** Requires the provider's keys, and rejects those that it does not use. */

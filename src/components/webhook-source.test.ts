@@ -18,6 +18,7 @@ const HANDLER = composePipeline({
   deadlines: new Deadlines(5000),
   metrics: context.metrics,
   log: new RequestLog(context.log),
+  partsLog: context.log,
 })
 
 /** The route for options given in code; throws what is wrong with them. */

@@ -3,7 +3,7 @@ import { problem, REFUSALS } from "./answer.ts"
 import { IDLE_TIMEOUT_S } from "./listener.ts"
 import { newRequestId } from "./request-id.ts"
 import type { Route } from "./route.ts"
-import type { MountingServer, Peer } from "./peer.ts"
+import type { MountedFrom, Peer } from "./peer.ts"
 import { dispatch, type RequestHandlers, targetOf } from "./routes.ts"
 
 export class Mount {
@@ -13,12 +13,12 @@ export class Mount {
     this.#handlers = handlers
   }
 
-  /** @throws HooklineError `usage`, as a rejection, when the body was read before */
-  async fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
+  /** @throws HooklineError `usage`, as a rejection, when the body was read before, or for another `from` */
+  async fetch(request: Request, from: MountedFrom | undefined): Promise<Response> {
     const handlers = this.#handlers!
     if (request.bodyUsed)
       throw new HooklineError("usage", "the request's body was already read; pass the request on unread")
-    const peer = peerOf(server)
+    const peer = peerOf(from)
     peer.timeout(request, IDLE_TIMEOUT_S)
     const target = targetOf(request.url)
     try {
@@ -31,10 +31,25 @@ export class Mount {
   }
 }
 
-const peerOf = (server: MountingServer | undefined): Peer => ({
-  requestIP: (request) => server?.requestIP?.(request) ?? null,
-  timeout: (request, seconds) => server?.timeout?.(request, seconds),
-})
+function peerOf(from: MountedFrom | undefined): Peer {
+  if (from === undefined) return UNKNOWN
+  if (typeof from === "object" && from !== null) {
+    if ("requestIP" in from && typeof from.requestIP === "function")
+      return {
+        requestIP: (request) => from.requestIP(request),
+        timeout: (request, seconds) => from.timeout?.(request, seconds),
+      }
+    const { remoteAddress: address } = from as { readonly remoteAddress?: unknown }
+    if (typeof address === "string") return { ...UNKNOWN, requestIP: () => ({ address }) }
+    if ("remoteAddress" in from && address === undefined) return UNKNOWN
+  }
+  throw new HooklineError(
+    "usage",
+    "the second argument of fetch is { remoteAddress }, or the server that Bun.serve passes to its fetch; leave it out where the address is unknown",
+  )
+}
+
+const UNKNOWN: Peer = { requestIP: () => null, timeout: () => {} }
 
 /** The routes that share one path table without TLS. @throws HooklineError `config` for others without own ports */
 export function mountable(routes: readonly Route[], haveOwnPorts: boolean): readonly Route[] {

@@ -5,5 +5,10 @@ export interface Peer {
   timeout(request: Request, seconds: number): void
 }
 
-/** What Bun.serve passes to another server's `fetch`. Without an address the sender is `unknown`. */
-export type MountingServer = Partial<Peer>
+/** What another server knows of a request: Bun's server itself, or the address that the connection comes from. */
+export type MountedFrom =
+  | (Pick<Peer, "requestIP"> & Partial<Peer>)
+  | {
+      /** undefined: the sender is `unknown`. */
+      readonly remoteAddress: string | undefined
+    }

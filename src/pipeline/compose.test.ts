@@ -35,6 +35,7 @@ const compose = (
     deadlines: new Deadlines(timeoutMs),
     metrics: new Metrics().pipeline("p"),
     log: new RequestLog(pino({}, stream)),
+    partsLog: pino({}, stream),
   })
   const { admit, outcomes, verifiesSenders } = handler
   return { handle: handler.handle.bind(handler), admit, outcomes, verifiesSenders, lines }

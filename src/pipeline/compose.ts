@@ -2,6 +2,7 @@ import { steadyMs } from "../clock/clock.ts"
 import { Deadlines } from "../clock/deadlines.ts"
 import { HooklineError } from "../errors.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
+import type { Logger } from "../telemetry/log.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import { deadLetterRefused, isUnusable, keepDeadLetter, type DeadLetters } from "./dead-letters.ts"
 import { bounded, EventDeadline, type Bounded } from "./event-deadline.ts"
@@ -28,6 +29,8 @@ export interface Parts {
   readonly verifiedFrom?: number | undefined
   readonly metrics: Pick<PipelineMetrics, "acknowledged" | "deadLetter" | "listItem">
   readonly log: RequestLog
+  /** For processors and sinks. */
+  readonly partsLog: Logger
 }
 
 /** What an event may have to wait for once its sender is verified. */
@@ -61,7 +64,7 @@ export function composePipeline(parts: Parts): Handler {
 }
 
 /** Passed with every event where all parts end by themselves. */
-const UNUSED = new EventDeadline(new Deadlines(0))
+const UNUSED = new EventDeadline({ deadlines: new Deadlines(0), partsLog: undefined })
 
 class ComposedPipeline implements Handler, ListSteps, DeadLetters {
   readonly pipeline: string
@@ -76,10 +79,10 @@ class ComposedPipeline implements Handler, ListSteps, DeadLetters {
   readonly log: RequestLog
   readonly outcomes: readonly Ended[]
   /** undefined: all parts end by themselves. */
-  readonly #deadlines: Deadlines | undefined
+  readonly #unbounded: Pick<Parts, "deadlines" | "partsLog"> | undefined
 
   constructor(parts: Parts) {
-    const { pipeline, processors, publish, verifiedFrom, metrics, log, deadlines } = parts
+    const { pipeline, processors, publish, verifiedFrom, metrics, log } = parts
     this.pipeline = pipeline
     this.admit = admission(processors)
     this.methods = methodsOf(processors)
@@ -94,7 +97,7 @@ class ComposedPipeline implements Handler, ListSteps, DeadLetters {
     this.log = log
     this.outcomes = knownOutcomes(parts)
     const isBounded = [...processors, publish].every((it) => it.isBounded === true)
-    this.#deadlines = isBounded ? undefined : deadlines
+    this.#unbounded = isBounded ? undefined : parts
   }
 
   get verifiesSenders(): boolean {
@@ -105,7 +108,7 @@ class ComposedPipeline implements Handler, ListSteps, DeadLetters {
   async handle(event: Event, limits?: SenderLimits): Promise<Outcome> {
     const { steps, verifiedFrom } = this
     let outcome: Outcome | undefined
-    const deadline = this.#deadlines === undefined ? UNUSED : new EventDeadline(this.#deadlines)
+    const deadline = this.#unbounded === undefined ? UNUSED : new EventDeadline(this.#unbounded)
     try {
       for (let i = 0; outcome === undefined; i++) {
         if (i === verifiedFrom) {

@@ -1,5 +1,6 @@
 import type { Deadlines, Wait } from "../clock/deadlines.ts"
 import type { Event, EventContext } from "./event.ts"
+import type { Logger } from "../telemetry/log.ts"
 import type { Rejected } from "./outcome.ts"
 import { unavailable } from "./service-unavailable.ts"
 
@@ -11,10 +12,11 @@ export function bounded<T>(
   part: { (event: Event, context: EventContext): T | Promise<T>; readonly isBounded?: boolean },
   name: string,
 ): Bounded<T | Rejected> {
-  if (part.isBounded === true) return part
+  // built-in ones need no context
+  if (part.isBounded === true) return part as unknown as Bounded<T>
   return (event, deadline) => {
     deadline.begin()
-    const result = part(event, deadline)
+    const result = part(event, deadline.contextOf(event))
     return result instanceof Promise ? deadline.within(name, result) : result
   }
 }
@@ -23,15 +25,27 @@ export function bounded<T>(
  * The deadline of an event in the user's own processors and sinks, which have none by themselves. It counts from the first
  * of them; the built-in ones before it take microseconds, or end by themselves.
  */
-export class EventDeadline implements EventContext {
+export class EventDeadline {
   readonly #deadlines: Deadlines
+  readonly #log: Logger | undefined
+  /** Of the event and those that it was split into, which share the deadline. */
+  readonly #contexts = new Map<Event, EventContext>()
   #wait: Wait | undefined
   readonly #over = Promise.withResolvers<undefined>()
   #isOver = false
   #aborting: AbortController | undefined
 
-  constructor(deadlines: Deadlines) {
-    this.#deadlines = deadlines
+  /** @param owner a pipeline with parts that are given a context; those of others need no log */
+  constructor(owner: { readonly deadlines: Deadlines; readonly partsLog: Logger | undefined }) {
+    this.#deadlines = owner.deadlines
+    this.#log = owner.partsLog
+  }
+
+  contextOf(event: Event): EventContext {
+    return this.#contexts.getOrInsertComputed(event, () => {
+      const [first] = this.#contexts.values()
+      return new Context(event, this, this.#log, first?.state)
+    })
   }
 
   begin(): void {
@@ -61,5 +75,34 @@ export class EventDeadline implements EventContext {
 
   end(): void {
     if (this.#wait !== undefined) this.#deadlines.end(this.#wait)
+  }
+}
+
+/** What a part of the user's is given with an event. */
+class Context implements EventContext {
+  readonly state: Map<string, unknown>
+  readonly #event: Event
+  readonly #deadline: EventDeadline
+  readonly #pipelineLog: Logger | undefined
+  #log: Logger | undefined
+
+  constructor(
+    event: Event,
+    deadline: EventDeadline,
+    log: Logger | undefined,
+    state: EventContext["state"] | undefined,
+  ) {
+    this.state = new Map(state)
+    this.#event = event
+    this.#deadline = deadline
+    this.#pipelineLog = log
+  }
+
+  get signal(): AbortSignal {
+    return this.#deadline.signal
+  }
+
+  get log(): Logger {
+    return (this.#log ??= this.#pipelineLog!.child({ request_id: this.#event.request.id }))
   }
 }

@@ -1,9 +1,11 @@
 // Hot path: one for every webhook.
 import { steadyMs } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
+import type { Logger } from "../telemetry/log.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
 import type { DedupeKey } from "./record.ts"
 import { TOPIC_NAME } from "./topic-name.ts"
+import type { TopicSchemas } from "./topic-schemas.ts"
 import type { Accepted, Admission, Dropped, Ended, Outcome, Rejected } from "./outcome.ts"
 
 /** A webhook request without its body. */
@@ -56,9 +58,9 @@ export class Event {
   receivedBody: Uint8Array
   /** When the header section arrived, in milliseconds since 1970. */
   readonly receivedAtMs: number
-  /** When the whole request arrived, by the steady clock: the start of the delivery timeout. */
+  /** @internal When the whole request arrived, by the steady clock: the start of the delivery timeout. */
   readonly arrivedMs: number
-  /** Whether the body may only be read as a form: the signature covers the form's parameters alone. */
+  /** @internal Whether the body may only be read as a form: the signature covers the form's parameters alone. */
   isForm = false
   /** @internal Whether `receivedBody` is kept after the sink, for a capture of the request. */
   keepsReceivedBody = false
@@ -66,24 +68,26 @@ export class Event {
   isReleased = false
   /** @internal The request's share of the in-flight budget; undefined: it has none. */
   memory: { grow(bytes: number): boolean } | undefined
-  /** The key that this is the first event of; a log in the key store's folder writes both in one transaction. */
+  /** @internal The key that this is the first event of; a log in the key store's folder writes both in one transaction. */
   dedupeKey: DedupeKey | undefined
   /** @internal The registry's id of the schema that the body matches, which its record names; undefined: none is asked for. */
   schemaId: number | undefined
   /** @internal Further topics that its record goes to; `topic` is set, too. */
   otherTopics: readonly string[] | undefined
-  /** @internal Headers of its record in addition to the sink's, by name. */
-  recordHeaders: Map<string, Uint8Array> | undefined
+  /** @internal What `headers` returns, once it was asked for. */
+  recordHeaders: Map<string, Uint8Array | string> | undefined
   /** @internal Whether `receivedBody` is published, unless a step other than the Decoder has set `body`. */
   publishesReceived = false
-  /** Its place in the list that it was split from; undefined: in none. */
+  /** @internal Its place in the list that it was split from; undefined: in none. */
   list: ListPlace | undefined
   #body: Uint8Array
   #isChanged = false
   #topic: string | undefined
+  #key: Uint8Array | undefined
   #settled: Settled[] | undefined
   #parsed: { readonly body: Uint8Array; readonly value: unknown } | undefined
 
+  /** @internal */
   constructor(request: RequestInfo, body: Uint8Array, receivedAtMs = Date.now(), arrivedMs = steadyMs()) {
     this.request = request
     this.#body = body
@@ -100,13 +104,7 @@ export class Event {
   /** @throws HooklineError `internal` for what is neither bytes nor text */
   set body(body: Uint8Array | string) {
     this.#isChanged = true
-    if (body instanceof Uint8Array) this.#body = body
-    else if (typeof body === "string") this.#body = Buffer.from(body)
-    else
-      throw new HooklineError(
-        "internal",
-        `event.body was set to ${body === null ? "null" : typeof body}: it takes bytes (Uint8Array), or text, which becomes UTF-8; JSON.stringify makes text of an object`,
-      )
+    this.#body = toBytes(body, "event.body", "; JSON.stringify makes text of an object")
   }
 
   /** @internal The received body in another form, which says the same: set by the Decoder. */
@@ -127,6 +125,21 @@ export class Event {
         `event.topic was set to ${JSON.stringify(name)}, which is not ${TOPIC_NAME.form}`,
       )
     this.#topic = name
+  }
+
+  /** The key of its record that a step set; undefined: what the sink's `key` says. Text is set as UTF-8. */
+  get key(): Uint8Array | undefined {
+    return this.#key
+  }
+
+  /** @throws HooklineError `internal` for what is neither bytes nor text */
+  set key(key: Uint8Array | string | undefined) {
+    this.#key = key === undefined ? undefined : toBytes(key, "event.key")
+  }
+
+  /** Headers of its record in addition to the sink's, by name: `event.headers.set("tenant", "acme")`. Text is UTF-8. */
+  get headers(): Map<string, Uint8Array | string> {
+    return (this.recordHeaders ??= new Map())
   }
 
   /**
@@ -153,19 +166,20 @@ export class Event {
    * An event for each item of a list, returned by a processor in place of the list's; pipeline/list.ts has what becomes
    * of them.
    *
-   * @param bodies bytes of each, which may be parts of this event's
+   * @param bodies bytes of each, which may be parts of this event's, or text
    */
-  split(bodies: readonly Uint8Array[]): Event[] {
+  split(bodies: readonly (Uint8Array | string)[]): Event[] {
     const keys = new Map<string, Event>()
     return bodies.map((body, index) => {
-      const item = new Event(this.request, body, this.receivedAtMs, this.arrivedMs)
+      const bytes = toBytes(body, "an item of event.split")
+      const item = new Event(this.request, bytes, this.receivedAtMs, this.arrivedMs)
       item.list = { index, keys }
       return item
     })
   }
 
   /**
-   * For the pipeline: releases what only processors read, so that an event that waits at the sink holds one body; two
+   * @internal For the pipeline: releases what only processors read, so that an event that waits at the sink holds one body; two
    * where the received one is kept and the in-flight budget has capacity for it.
    */
   release(): void {
@@ -193,7 +207,7 @@ export class Event {
   }
 
   /**
-   * For the pipeline: calls all `onSettled` functions before it awaits any, so that their writes share a commit. Errors
+   * @internal For the pipeline: calls all `onSettled` functions before it awaits any, so that their writes share a commit. Errors
    * are isolated.
    *
    * @returns undefined: all have ended
@@ -217,6 +231,15 @@ export class Event {
   }
 }
 
+/** @throws HooklineError `internal` for what is neither bytes nor text */
+export function toBytes(value: unknown, what: string, advice = ""): Uint8Array {
+  if (value instanceof Uint8Array) return value
+  if (typeof value === "string") return Buffer.from(value)
+  const problem = `${what} was set to ${value === null ? "null" : typeof value}`
+  const remedy = `it takes bytes (Uint8Array), or text, which becomes UTF-8${advice}`
+  throw new HooklineError("internal", `${problem}: ${remedy}`)
+}
+
 /** What a processor returns. */
 export type Passed = Event | readonly Event[] | Ended
 
@@ -224,6 +247,10 @@ export type Passed = Event | readonly Event[] | Ended
 export interface EventContext {
   /** Aborted at the event's deadline, `delivery_timeout` after its body arrived: for `fetch` and whatever else waits. */
   readonly signal: AbortSignal
+  /** The pipeline's log; its lines have the request's id. */
+  readonly log: Logger
+  /** What processors and sink keep for each other, by name. Events that one was split into begin with a copy. */
+  readonly state: Map<string, unknown>
 }
 
 /**
@@ -249,20 +276,6 @@ export interface Processor {
   readonly splits?: boolean
   /** Whether only verified senders' requests pass; set from the component. */
   readonly verifies?: boolean
-}
-
-/** Schemas that the events of topics must match, from a registry. */
-export interface TopicSchemas {
-  /** The registry's, without credentials. */
-  readonly url: string
-  /** Names all topics that are published to; their schemas are fetched, and followed. Returns at once. */
-  prepare(topics: readonly string[]): void
-  /** The topics without a schema, so that nothing can be published to them. */
-  missing(): readonly { readonly topic: string; readonly problem: string }[]
-  /** Fetches the schemas of topics once, and says for each what was found, or why it is not usable. */
-  reach(
-    topics: readonly string[],
-  ): Promise<readonly { readonly answer: string; readonly isUsable: boolean }[]>
 }
 
 /** The end of a pipeline: resolves with the outcome; Accepted only once the event is durably published. */

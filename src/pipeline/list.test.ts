@@ -48,6 +48,7 @@ async function run(
     deadlines: new Deadlines(5000),
     metrics: metrics.pipeline("p"),
     log: new RequestLog(pino({ level: "silent" })),
+    partsLog: pino({ level: "silent" }),
   })
   const list = eventOf(JSON.stringify(items))
   const settled: (string | undefined)[] = []

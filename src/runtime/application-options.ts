@@ -1,22 +1,19 @@
 import type { Component } from "../components/define-component.ts"
-import type { OptionsInCode } from "../config/options/in-code.ts"
-import type { ADMIN } from "../config/sections/admin.ts"
-import type { SERVICE } from "../config/sections/service.ts"
-import type { TRACES } from "../config/sections/traces.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
+import type { AdminOptions, ServiceOptions, TracesOptions } from "./typed-options.ts"
 
 export interface ApplicationOptions {
   /** Options as in `[service]`, in camel case. */
-  readonly service?: OptionsInCode<(typeof SERVICE)["options"]>
+  readonly service?: ServiceOptions
   /** Options as in `[admin]`. An application without a file has no admin listener unless this is given. */
-  readonly admin?: OptionsInCode<(typeof ADMIN)["options"]>
+  readonly admin?: AdminOptions
   /**
    * Called for each request, refused ones included, before its answer is sent. It runs for every event: copy what is needed
    * of the request and the event, and return.
    */
   readonly onAnswer?: OnAnswer
   /** Options as in `[traces]`. */
-  readonly traces?: OptionsInCode<(typeof TRACES)["options"]>
+  readonly traces?: TracesOptions
   /** Components that sections of the file may name, in addition to the built-in ones. */
   readonly components?: readonly Component[]
   /** @internal The files that the components were loaded from, each with its stamp then: a change takes a restart. */

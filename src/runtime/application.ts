@@ -8,10 +8,10 @@ import { registryWith } from "../components/registry.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { HooklineError } from "../errors.ts"
-import type { MountingServer } from "../http/peer.ts"
+import type { MountedFrom } from "../http/peer.ts"
 import type { ApplicationOptions } from "./application-options.ts"
 import type { Changes } from "./configuration-diff.ts"
-import type { ConnectionSpec, ReadOptions } from "./connection-spec.ts"
+import type { ConnectionSpec, ReadOptions, Registered } from "./connection-spec.ts"
 import { diagnose, explain, type Diagnosis, type DiagnosisOptions } from "./diagnosis.ts"
 import { recordIn, stampNow } from "../process/file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
@@ -62,12 +62,17 @@ export class Application {
     return app
   }
 
-  /** Registers a connection, opened by `start` or the next `reload`. @throws HooklineError `config`: the id is taken */
-  registerConnection(id: string, connection: ConnectionSpec): this {
+  /**
+   * Registers a connection, opened by `start` or the next `reload`.
+   *
+   * @returns the connection, for options that name one, and `read`
+   * @throws HooklineError `config`: the id is taken
+   */
+  registerConnection<C extends ConnectionSpec>(id: string, connection: C): Registered<C> {
     if (this.#connections.has(id))
       throw new HooklineError("config", `connection ${JSON.stringify(id)} is registered already`)
     this.#connections.set(id, connection)
-    return this
+    return { ...connection, id }
   }
 
   /** Adds a pipeline, run by `start`, or from the next `reload` on. */
@@ -142,27 +147,27 @@ export class Application {
    * Answers a request for an application mounted in another server: `Bun.serve({ fetch: app.fetch })`. The first request
    * starts it, without ports, if `start` was not called; once stopped it answers 503. Bound: works detached from `app`.
    *
-   * @param server Bun.serve's second argument, for the client's address; without it the address is `unknown`
-   * @throws HooklineError as `start`, as a rejection; `usage` when the request's body was read before
+   * @param from the sender's address, `{ remoteAddress }`, or Bun.serve's second argument; without it the address is `unknown`
+   * @throws HooklineError as `start`, as a rejection; `usage` when the request's body was read before, or for another `from`
    */
-  readonly fetch = async (request: Request, server?: unknown): Promise<Response> => {
+  readonly fetch = async (request: Request, from?: MountedFrom): Promise<Response> => {
     if (this.#mounted === undefined) await (this.#starting ?? this.start({ listen: false }))
-    return this.#mounted!.fetch(request, server as MountingServer | undefined)
+    return this.#mounted!.fetch(request, from)
   }
 
   /**
    * Reads a topic's records, by offset within each partition, started or not. Ends at the end of the log as of the start
    * of reading, unless `follow` is set.
    *
-   * @param connection id of the connection
+   * @param connection a registered connection, or an id
    * @throws HooklineError `config`, `usage` for an unknown connection, `no_topic`, `unavailable`, `no_input`
    */
   async *read(
-    connection: string,
+    connection: string | Registered,
     topic: string,
     { from = "beginning", follow = false, signal = new AbortController().signal }: ReadOptions = {},
   ): AsyncGenerator<StoredRecord, void, undefined> {
-    const reader = await this.openReader(connection)
+    const reader = await this.openReader(typeof connection === "string" ? connection : connection.id)
     try {
       yield* readTopic(reader, topic, { from, follow, signal })
     } finally {

@@ -19,7 +19,8 @@ import { indexed, OutcomeWriter } from "../reconcile/outcome-index.ts"
 import { openOutcomes, placeInPlan } from "./reconciles.ts"
 import type { Receipt, Record } from "../pipeline/record.ts"
 import { once } from "../telemetry/handles.ts"
-import type { Publisher, TopicSchemas } from "../pipeline/event.ts"
+import type { Publisher } from "../pipeline/event.ts"
+import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./plan/verified.ts"
@@ -189,17 +190,17 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
     const made = createComponent({ component, values }, contextOf(component.title))
     return components.includes(component as Component) ? Object.assign(made, { isBounded: true }) : made
   }
-  const processors = pipeline.processors.map((it) => (typeof it === "function" ? it : make(it)))
   const publish: Publisher = make(sink)
   built.schemas = publish.schemas
   const composed = composePipeline({
     pipeline: id,
-    processors,
+    processors: pipeline.processors.map((it) => (typeof it === "function" ? it : make(it))),
     publish,
     deadlines: deadlinesOf(contextOf(sink.component.title).deliveryTimeoutMs),
     verifiedFrom: verifiedFrom(pipeline),
     metrics: metrics.pipeline(id),
     log: requestLog,
+    partsLog: ownLog,
   })
   const route = make(pipeline.source)(withOutcomeIndex(composed, pipeline, deps))
   built.route = route

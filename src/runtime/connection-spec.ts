@@ -1,11 +1,12 @@
 import { MemoryLog } from "../brokers/memory/log.ts"
 import type { StoredRecord } from "../brokers/broker.ts"
-import type { EMBEDDED } from "../brokers/embedded/kind.ts"
-import type { KAFKA } from "../brokers/kafka/kind.ts"
-import type { MEMORY } from "../brokers/memory/kind.ts"
 import type { ReadFrom } from "../brokers/read-topic.ts"
 import type { ConnectionKindName } from "../brokers/registry.ts"
-import type { OptionsInCode } from "../config/options/in-code.ts"
+import type {
+  EmbeddedConnectionOptions,
+  KafkaConnectionOptions,
+  MemoryConnectionOptions,
+} from "./typed-options.ts"
 
 /** A connection registered in code; options left out come from the file, then the defaults. */
 export interface ConnectionSpec {
@@ -14,6 +15,9 @@ export interface ConnectionSpec {
   readonly given: { readonly [key: string]: unknown }
 }
 
+/** A connection as an application has registered it. */
+export type Registered<C extends ConnectionSpec = ConnectionSpec> = C & { readonly id: string }
+
 export interface MemoryConnection extends ConnectionSpec {
   readonly kind: "memory"
   /** The published records, oldest first: all, or those of one topic. */
@@ -21,19 +25,17 @@ export interface MemoryConnection extends ConnectionSpec {
 }
 
 /** A connection to Apache Kafka. Options as in `[connection:<id>]`, see docs/reference.md. */
-export function kafkaConnection(given: OptionsInCode<(typeof KAFKA)["options"]>): ConnectionSpec {
+export function kafkaConnection(given: KafkaConnectionOptions): ConnectionSpec {
   return { kind: "kafka", given }
 }
 
 /** A connection to the embedded log in a folder. Options as in `[connection:<id>]`, see docs/reference.md. */
-export function embeddedConnection(given: OptionsInCode<(typeof EMBEDDED)["options"]>): ConnectionSpec {
+export function embeddedConnection(given: EmbeddedConnectionOptions): ConnectionSpec {
   return { kind: "embedded", given }
 }
 
 /** A connection to a log in this process's memory, for tests: no broker, no files, gone when the process ends. */
-export function memoryConnection(
-  given: Omit<OptionsInCode<(typeof MEMORY)["options"]>, "log"> = {},
-): MemoryConnection {
+export function memoryConnection(given: MemoryConnectionOptions = {}): MemoryConnection {
   const log = new MemoryLog()
   return { kind: "memory", given: { ...given, log }, records: (topic) => log.records(topic) }
 }

@@ -11,16 +11,17 @@ import { Pipeline, type PipelineParts } from "./pipeline.ts"
 let app: Application | undefined
 afterEach(() => app?.stop())
 
-const start = (processors: PipelineParts["processors"], onAnswer: OnAnswer): Application =>
-  (app = new Application({ service: { logLevel: "silent" }, onAnswer })
-    .registerConnection("memory", memoryConnection())
-    .addPipeline(
-      new Pipeline("hooks", {
-        source: webHookSource({ path: "/hooks" }),
-        processors,
-        sink: brokerSink({ topic: "hooks" }),
-      }),
-    ))
+const start = (processors: PipelineParts["processors"], onAnswer: OnAnswer): Application => {
+  app = new Application({ service: { logLevel: "silent" }, onAnswer })
+  app.registerConnection("memory", memoryConnection())
+  return app.addPipeline(
+    new Pipeline("hooks", {
+      source: webHookSource({ path: "/hooks" }),
+      processors,
+      sink: brokerSink({ topic: "hooks" }),
+    }),
+  )
+}
 
 const post = (path: string, body: string, headers = {}): Promise<Response> =>
   app!.fetch(new Request(`http://localhost${path}`, { method: "POST", body, headers }))

@@ -1,7 +1,7 @@
 import type { Readiness } from "../admin/service.ts"
 import type { Impairment, LogState, SpoolState } from "../brokers/broker.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
-import type { TopicSchemas } from "../pipeline/event.ts"
+import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
 import type { BuiltPipeline } from "./build-pipeline.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"

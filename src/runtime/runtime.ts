@@ -4,7 +4,7 @@ import type { Broker } from "../brokers/broker.ts"
 import { steadyMs } from "../clock/clock.ts"
 import { atOnce, inSlices, type Steps } from "../clock/slices.ts"
 import { HooklineError } from "../errors.ts"
-import type { MountingServer } from "../http/peer.ts"
+import type { MountedFrom } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
@@ -158,8 +158,8 @@ export class Runtime implements ReloadableApplication, Running {
     return stateOf(this.active)
   }
 
-  fetch(request: Request, server: MountingServer | undefined): Promise<Response> {
-    return this.active.servers.mount.fetch(request, server)
+  fetch(request: Request, from: MountedFrom | undefined): Promise<Response> {
+    return this.active.servers.mount.fetch(request, from)
   }
 
   reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes> {

@@ -3,7 +3,7 @@ import type { Configured } from "../components/define-component.ts"
 import type { Processor } from "../pipeline/event.ts"
 import type { Outcome } from "../pipeline/outcome.ts"
 import { Application } from "./application.ts"
-import { memoryConnection } from "./connection-spec.ts"
+import { memoryConnection, type Registered } from "./connection-spec.ts"
 import { Pipeline, type PipelineParts } from "./pipeline.ts"
 
 /** The request, apart from its body. */
@@ -48,15 +48,16 @@ export async function testPipeline(
   const { id, source, processors, sink } = pipeline
   const memory = memoryConnection()
   const app = new Application({ service: { logLevel: "silent" } })
-    .registerConnection(String(sink.given.connection ?? "memory"), memory)
-    .addPipeline(new Pipeline(id, { source, processors: [watch, ...processors.map(inMemory)], sink }))
+  const named = sink.given.connection as string | Registered | undefined
+  app.registerConnection(typeof named === "object" ? named.id : (named ?? "memory"), memory)
+  app.addPipeline(new Pipeline(id, { source, processors: [watch, ...processors.map(inMemory)], sink }))
   await app.start({ listen: false })
   try {
     const path = target ?? app.plan().pipelines[0]!.source.values.path
     const sent = method === "GET" || method === "HEAD" ? null : bytesOf(body)
     const url = new URL(String(path), "http://localhost").href
     const request = new Request(url, { method, headers: { ...headers }, body: sent })
-    const response = await app.fetch(request, { requestIP: () => ({ address: remoteAddress }) })
+    const response = await app.fetch(request, { remoteAddress })
     return {
       status: response.status,
       headers: response.headers,

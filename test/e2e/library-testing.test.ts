@@ -111,8 +111,8 @@ describe("testPipeline", () => {
 test("a deduplicator next to a connection in memory keeps its keys in memory", async () => {
   const memory = memoryConnection()
   const app = new Application(quiet)
-    .registerConnection("memory", memory)
-    .addPipeline(pipeline([validator(), deduplicator({ key: "json:/id" }), enricher()]))
+  app.registerConnection("memory", memory)
+  app.addPipeline(pipeline([validator(), deduplicator({ key: "json:/id" }), enricher()]))
   const post = (): Promise<Response> =>
     app.fetch(new Request("http://localhost/in", { method: "POST", body: '{"id":1}' }))
   expect([(await post()).status, (await post()).status]).toEqual([200, 200])
@@ -132,8 +132,8 @@ describe.each(["memory", "embedded"])("app.read of a connection that is %s", (ki
   beforeEach(async () => {
     const directory = mkdtempSync(join(folder.path, "log-"))
     app = new Application(quiet)
-      .registerConnection("log", kind === "memory" ? memoryConnection() : embeddedConnection({ directory }))
-      .addPipeline(pipeline([validator()]))
+    app.registerConnection("log", kind === "memory" ? memoryConnection() : embeddedConnection({ directory }))
+    app.addPipeline(pipeline([validator()]))
     for (const n of [0, 1, 2]) expect((await post(n)).status).toBe(200)
   })
   afterEach(() => app.stop())
@@ -158,10 +158,8 @@ describe.each(["memory", "embedded"])("app.read of a connection that is %s", (ki
 })
 
 test("a connection that is not registered, or wrong, can't be read", async () => {
-  const app = new Application(quiet).registerConnection(
-    "kafka",
-    kafkaConnection({ bootstrapServers: ["nowhere"] }),
-  )
+  const app = new Application(quiet)
+  app.registerConnection("kafka", kafkaConnection({ bootstrapServers: ["nowhere"] }))
   await expect(app.read("kafak", "t").next()).rejects.toMatchObject({ code: "usage" })
   await expect(app.read("kafka", "t").next()).rejects.toThrow(
     'in code: connection "kafka", kafkaConnection, option bootstrapServers: "nowhere" is not host:port',
@@ -170,22 +168,22 @@ test("a connection that is not registered, or wrong, can't be read", async () =>
 
 test("rules between options are reported in the words of code", async () => {
   const app = new Application({ service: { logLevel: "silent", maxInFlightBytes: "1KiB" } })
-    .registerConnection(
-      "kafka",
-      kafkaConnection({
-        bootstrapServers: ["localhost:9092"],
-        saslUsername: "u",
-        securityProtocol: "sasl_ssl",
-        spoolMaxBytes: 1,
-      }),
-    )
-    .addPipeline(
-      new Pipeline("p", {
-        source: webHookSource({ tlsCertificate: "c.pem", rateBurst: 1 }),
-        processors: [deduplicator({ key: "json:/id", storeCa: "ca.pem" })],
-        sink: brokerSink({ topic: "t", deadLetterTopic: "t" }),
-      }),
-    )
+  app.registerConnection(
+    "kafka",
+    kafkaConnection({
+      bootstrapServers: ["localhost:9092"],
+      saslUsername: "u",
+      securityProtocol: "sasl_ssl",
+      spoolMaxBytes: 1,
+    }),
+  )
+  app.addPipeline(
+    new Pipeline("p", {
+      source: webHookSource({ tlsCertificate: "c.pem", rateBurst: 1 }),
+      processors: [deduplicator({ key: "json:/id", storeCa: "ca.pem" })],
+      sink: brokerSink({ topic: "t", deadLetterTopic: "t" }),
+    }),
+  )
   const { message } = (await app.start().catch((error: unknown) => error)) as Error
   expect(message.split("\n")).toEqual([
     'in code: connection "kafka", kafkaConnection, option saslMechanism: is required by securityProtocol: "sasl_ssl"',
@@ -203,8 +201,8 @@ test.each([[""], [[]], [["a-secret", ""]]])(
   "a secret of code that is empty, as that of an unset variable is, is called empty: %j",
   (secret) => {
     const app = new Application(quiet)
-      .registerConnection("memory", memoryConnection())
-      .addPipeline(pipeline([verifier({ provider: "stripe", secret })]))
+    app.registerConnection("memory", memoryConnection())
+    app.addPipeline(pipeline([verifier({ provider: "stripe", secret })]))
     expect(() => app.plan()).toThrow(/option secret: is empty; expected a list/)
   },
 )

@@ -105,13 +105,13 @@ describe("an application composed in code", () => {
       return status === 200 ? event : new Rejected(status, `wants_${want}`, "As it wants.")
     }
     const app = new Application(quiet)
-      .registerConnection("log", embeddedConnection({ directory }))
-      .addPipeline(
-        pipeline("chosen", {
-          processors: [verifies, validator(), enricher(), choose],
-          sink: brokerSink({ topic: "chosen", deadLetterTopic: "chosen.dead" }),
-        }),
-      )
+    app.registerConnection("log", embeddedConnection({ directory }))
+    app.addPipeline(
+      pipeline("chosen", {
+        processors: [verifies, validator(), enricher(), choose],
+        sink: brokerSink({ topic: "chosen", deadLetterTopic: "chosen.dead" }),
+      }),
+    )
     const { listening } = await app.start()
     const send = async (query: string, body: string): Promise<number> =>
       (await fetch(`${listening[0]!.url}?${query}`, { method: "POST", body })).status
@@ -129,14 +129,17 @@ describe("an application composed in code", () => {
   test("leaves nothing open when its start fails", async () => {
     using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
     const directory = join(folder.path, "retried")
-    const attempt = (port: number): Application =>
-      new Application(quiet).registerConnection("log", embeddedConnection({ directory })).addPipeline(
+    const attempt = (port: number): Application => {
+      const app = new Application(quiet)
+      app.registerConnection("log", embeddedConnection({ directory }))
+      return app.addPipeline(
         new Pipeline("a", {
           source: webHookSource({ host: "127.0.0.1", port }),
           processors: [validator(), enricher()],
           sink: brokerSink({ topic: "a" }),
         }),
       )
+    }
     expect(
       await attempt(other.port!)
         .start()
@@ -150,8 +153,8 @@ describe("an application composed in code", () => {
 
   test("a stop during its start leaves nothing listening", async () => {
     const app = new Application(quiet)
-      .registerConnection("log", embeddedConnection({ directory: join(folder.path, "stopped-early") }))
-      .addPipeline(pipeline("early"))
+    app.registerConnection("log", embeddedConnection({ directory: join(folder.path, "stopped-early") }))
+    app.addPipeline(pipeline("early"))
     const starting = app.start()
     await app.stop()
     const { listening } = await starting
@@ -162,8 +165,8 @@ describe("an application composed in code", () => {
 
   test("can be started again after a stop", async () => {
     const app = new Application(quiet)
-      .registerConnection("log", embeddedConnection({ directory: join(folder.path, "again") }))
-      .addPipeline(pipeline("again"))
+    app.registerConnection("log", embeddedConnection({ directory: join(folder.path, "again") }))
+    app.addPipeline(pipeline("again"))
     for (let round = 0; round < 2; round++) {
       const { listening } = await app.start()
       expect((await fetch(listening[0]!.url, { method: "POST", body: "{}" })).status).toBe(200)

@@ -67,7 +67,8 @@ describe("an application mounted in a Bun.serve", () => {
     "with own ports: %p, the log warns of an address that is open to all %d times",
     async (listen, warnings) => {
       const program = `import { Application, Pipeline, brokerSink, memoryConnection, webHookSource } from ${JSON.stringify(join(import.meta.dir, "../../src/index.ts"))}
-const app = new Application().registerConnection("kafka", memoryConnection())
+const app = new Application()
+app.registerConnection("kafka", memoryConnection())
 app.addPipeline(new Pipeline("hooks", { source: webHookSource({ port: 0 }), processors: [], sink: brokerSink({ topic: "hooks" }) }))
 await app.start({ listen: ${listen} })
 await app.stop()`

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { createHash, createHmac } from "node:crypto"
 import { join } from "node:path"
-import { verifier } from "../../src/index.ts"
+import { verifier } from "../../src/components/verifier.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { startVerified } from "../support/verified.ts"
 

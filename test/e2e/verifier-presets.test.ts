@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { verifierStep } from "../../src/components/verifier/step.ts"
-import { verifier } from "../../src/index.ts"
+import { verifier } from "../../src/components/verifier.ts"
 import { componentContext } from "../support/component-context.ts"
 import { sharedByTests, temporaryFolder } from "../support/hookline.ts"
 import { inCode } from "../support/in-code.ts"

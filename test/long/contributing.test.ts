@@ -155,7 +155,6 @@ test("an open Gate passes events", () => {
         "import { router }",
         'import { gate } from "./gate.ts"\nimport { router }',
       ],
-      ["src/index.ts", "export { filter }", 'export { gate } from "./components/gate.ts"\nexport { filter }'],
       [
         "test/support/option-changes.ts",
         "    Filter: {",

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { folderOfTests } from "../support/hookline.ts"
+import { PROVIDER_NAMES } from "../../src/verify/presets/providers.ts"
 import { freePort } from "../support/ports.ts"
 
 // npm packs, builds and installs.
@@ -40,18 +41,23 @@ async function succeed(command: readonly string[], cwd: string, input?: string):
 /** As the README shows it, and what a wrong use of it must not compile. */
 const SAMPLE = `
 import {
-  Application, Pipeline, Dropped, brokerSink, deduplicator, defineComponent, enricher, integer, kafkaConnection,
+  Application, Pipeline, Dropped, brokerSink, deduplicator, defineComponent, enricher, kafkaConnection, option,
   memoryConnection, testPipeline, validator, verifier, webHookSource, type Event, type Processor,
 } from "hookline"
 import { Hono } from "hono"
 
 const secret = "0123456789abcdef"
-const leaveOutPings: Processor = (event: Event) => event.request.headers.has("x-ping") ? new Dropped("ping") : event
+const leaveOutPings: Processor = (event: Event, { state, log }) => {
+  event.key = "a"
+  event.headers.set("kind", "b")
+  state.set("seen", log.level)
+  return event.request.headers.has("x-ping") ? new Dropped("ping") : event
+}
 const limit = defineComponent({
   kind: "processor",
   name: "Limit",
   summary: "Refuses bodies over a limit.",
-  options: { max_bytes: integer({ min: 1, max: 1_000_000, doc: "The largest body." }) },
+  options: { max_bytes: option.integer({ min: 1, max: 1_000_000, doc: "The largest body." }) },
   create: ({ max_bytes }, { log, pipeline }) => (event) => {
     log.debug({ pipeline }, "seen")
     return event.body.length > max_bytes ? new Dropped("large") : event
@@ -67,11 +73,10 @@ const pipeline = new Pipeline("payments", {
     deduplicator({ key: "json:/id", window: "1h", store: "memory" }),
     enricher(),
   ],
-  sink: brokerSink({ topic: "payments", headers: ["kind=json:/kind"] }),
+  sink: brokerSink({ topic: "payments", key: (event) => event.json<{ id?: string }>().id, headers: ["kind=json:/kind"] }),
 })
-const memory = memoryConnection({ deliveryTimeout: 1000 })
 const app = new Application({ service: { logLevel: "silent", drainTimeout: "1s", maxInFlightBytes: 2 ** 20 } })
-app.registerConnection("kafka", memory)
+const memory = app.registerConnection("kafka", memoryConnection({ deliveryTimeout: 1000 }))
 app.addPipeline(pipeline)
 
 const body = '{"id":1}'
@@ -82,7 +87,7 @@ const post = (id: string) =>
   new Request("http://localhost/payments", { method: "POST", body, headers: { "x-signature": id } })
 
 const tested = await testPipeline(pipeline, body, { headers: { "x-signature": signature } })
-const hono = new Hono().all("/payments", (c) => app.fetch(c.req.raw, c.env))
+const hono = new Hono().all("/payments", (c) => app.fetch(c.req.raw, { remoteAddress: "127.0.0.1" }))
 const statuses: number[] = [
   tested.status,
   (await testPipeline(pipeline, { id: 1 })).status,
@@ -90,7 +95,7 @@ const statuses: number[] = [
   (await hono.fetch(post(signature))).status,
 ]
 const values: string[] = []
-for await (const record of app.read("kafka", "payments", { from: "beginning" }))
+for await (const record of app.read(memory, "payments", { from: "beginning" }))
   values.push(new TextDecoder().decode(record.value))
 await app.stop()
 console.log(JSON.stringify({ statuses, outcome: tested.outcome?.kind, tested: tested.records.length, values: values.length }))
@@ -112,6 +117,38 @@ export function wrong(): void {
   kafkaConnection({ bootstrapServers: "localhost:9092" })
   // @ts-expect-error not its form
   limit({ maxBytes: "1KiB" })
+  // @ts-expect-error Stripe signs with a secret
+  verifier({ provider: "stripe" })
+  // @ts-expect-error it may be undefined
+  verifier({ provider: "stripe", secret: undefined as string | undefined })
+  // @ts-expect-error Discord signs with a key pair
+  verifier({ provider: "discord", secret })
+  // @ts-expect-error no such provider
+  verifier({ provider: "strip", secret })
+  // @ts-expect-error not an option of GitHub's
+  verifier({ provider: "github", secret, tolerance: "5m" })
+  verifier({ provider: "alertmanager", username: "a", password: "b" })
+  verifier({ provider: "provider:acme", secret, tolerance: 0 })
+  brokerSink({ topic: "payments", connection: memory })
+  // @ts-expect-error a connection, or its id
+  brokerSink({ topic: "payments", connection: app })
+  // @ts-expect-error neither an address nor a server
+  void app.fetch(post(signature), { address: "127.0.0.1" })
+}
+
+export function inside(event: Event): unknown[] {
+  return [
+    // @ts-expect-error the pipeline's
+    event.dedupeKey,
+    // @ts-expect-error the pipeline's
+    event.memory,
+    // @ts-expect-error the pipeline's
+    event.release,
+    // @ts-expect-error the pipeline's
+    event.settle,
+    // @ts-expect-error the pipeline's
+    event.list,
+  ]
 }
 `
 
@@ -218,6 +255,67 @@ test.each(Object.keys(COMPILERS))("%s compiles it strictly, with its types check
   expect(await run(["node", tsc, "-p", config], project)).toEqual({ status: 0, output: "" })
 })
 
+test("an editor shows what each option means, and completes providers", async () => {
+  const names = [
+    "KafkaConnection",
+    "EmbeddedConnection",
+    "MemoryConnection",
+    "Admin",
+    "Service",
+    "Traces",
+    "Provider",
+    "WebHookSource",
+    "Verifier",
+    "Decoder",
+    "Validator",
+    "Filter",
+    "Deduplicator",
+    "Router",
+    "BrokerSink",
+  ]
+  const types = names.map((it) => `${it}Options`)
+  const source = `import { verifier, webHookSource, type ${types.join(", type ")} } from "hookline"
+export type All = { ${types.map((it) => `${it}: ${it}`).join("; ")} }
+webHookSource({ maxBodyBytes: 1 })
+verifier({ provider: "stripe", secret: "a" })
+`
+  await Bun.write(join(project, "hovered.ts"), source)
+  const program = `
+import ts from "typescript-5.9"
+const file = process.cwd() + "/hovered.ts"
+const options = { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext, strict: true, noEmit: true, types: [] }
+const service = ts.createLanguageService({
+  getCompilationSettings: () => options, getScriptFileNames: () => [file], getScriptVersion: () => "1",
+  getScriptSnapshot: (name) => ts.sys.fileExists(name) ? ts.ScriptSnapshot.fromString(ts.sys.readFile(name)) : undefined,
+  getCurrentDirectory: () => process.cwd(), getDefaultLibFileName: ts.getDefaultLibFilePath, fileExists: ts.sys.fileExists,
+  readFile: ts.sys.readFile, readDirectory: ts.sys.readDirectory, directoryExists: ts.sys.directoryExists,
+})
+const all = service.getProgram(), checker = all.getTypeChecker(), text = all.getSourceFile(file)
+const declared = checker.getTypeAtLocation(text.statements[1])
+const undocumented = [], documented = []
+for (const section of declared.getProperties())
+  for (const type of [checker.getTypeOfSymbol(section)].flatMap((it) => it.isUnion() ? it.types : [it]))
+    for (const option of checker.getPropertiesOfType(type))
+      (ts.displayPartsToString(option.getDocumentationComment(checker)).length > 10 ? documented : undocumented).push(section.name + "." + option.name)
+const hover = (word) => ts.displayPartsToString(service.getQuickInfoAtPosition(file, text.text.lastIndexOf(word)).documentation)
+const completed = service.getCompletionsAtPosition(file, text.text.lastIndexOf("stripe"), {}).entries.map((it) => it.name)
+console.log(JSON.stringify({ undocumented, documented: new Set(documented).size, hovers: ["maxBodyBytes", "provider:", "secret"].map(hover), completed }))`
+  const shown = JSON.parse(await succeed(["node", "--input-type=module", "-e", program], project)) as {
+    undocumented: string[]
+    documented: number
+    hovers: string[]
+    completed: string[]
+  }
+  expect(shown.undocumented).toEqual([])
+  expect(shown.documented).toBeGreaterThan(150)
+  expect(shown.hovers).toEqual([
+    expect.stringMatching(/body/),
+    expect.stringMatching(/^The sender/),
+    expect.stringMatching(/^One or several/),
+  ])
+  expect(shown.completed).toEqual(expect.arrayContaining([...PROVIDER_NAMES]))
+})
+
 test("what the README and docs/library.md show compiles", async () => {
   const files: string[] = []
   for (const page of ["README.md", "docs/library.md"]) {
@@ -235,6 +333,8 @@ test("what the README and docs/library.md show compiles", async () => {
     lib: ["ESNext"],
     types: ["bun"],
     strict: true,
+    // types of Hono for Bun need those of the DOM
+    skipLibCheck: true,
     noEmit: true,
   }
   await Bun.write(join(project, "tsconfig.shown.json"), JSON.stringify({ compilerOptions, files }))
@@ -285,7 +385,8 @@ test.each([
 ])("a minified bundle by %s runs on Bun, with a JSON Schema", async (name, bundler) => {
   const program = `
 import { Application, Pipeline, brokerSink, memoryConnection, validator, webHookSource } from "hookline"
-const app = new Application({ service: { logLevel: "silent" } }).registerConnection("kafka", memoryConnection())
+const app = new Application({ service: { logLevel: "silent" } })
+app.registerConnection("kafka", memoryConnection())
 app.addPipeline(new Pipeline("hooks", {
   source: webHookSource(), processors: [validator({ schema: "schema.json" })], sink: brokerSink({ topic: "hooks" }),
 }))

@@ -317,14 +317,14 @@ sample = 0`
       service: { logLevel: "silent" },
       traces: { endpoint: receiver.endpoint, sample: 0 },
     })
-      .registerConnection("memory", memory)
-      .addPipeline(
-        new Pipeline("mounted", {
-          source: webHookSource({ path: "/hooks" }),
-          processors: [validator(), enricher()],
-          sink: brokerSink({ topic: "mounted", traceHeaders: "on" }),
-        }),
-      )
+    app.registerConnection("memory", memory)
+    app.addPipeline(
+      new Pipeline("mounted", {
+        source: webHookSource({ path: "/hooks" }),
+        processors: [validator(), enricher()],
+        sink: brokerSink({ topic: "mounted", traceHeaders: "on" }),
+      }),
+    )
     await app.start({ listen: false })
     const post = (headers: { [name: string]: string }) =>
       app.fetch(

@@ -1,3 +1,4 @@
+import { pino } from "pino"
 import { Event } from "../../src/pipeline/event.ts"
 import type { EventContext } from "../../src/pipeline/event.ts"
 
@@ -26,4 +27,8 @@ export function eventOf(
 }
 
 /** What a processor is called with where no deadline comes. */
-export const IN_TIME: EventContext = { signal: new AbortController().signal }
+export const IN_TIME: EventContext = {
+  signal: new AbortController().signal,
+  log: pino({ level: "silent" }),
+  state: new Map(),
+}

@@ -62,20 +62,20 @@ export function localApplication(
   const folder = resolve(directory)
   opening("--directory", () => makeFolderOf(logIn(folder), folder))
   const decodes = verification !== undefined && decodingOf(verification.provider) !== undefined
-  return new Application({ ...options, admin: { listen: `127.0.0.1:${adminPort}` } })
-    .registerConnection("log", embeddedConnection({ directory: folder }))
-    .addPipeline(
-      new Pipeline("webhooks", {
-        source: webHookSource({ host: "127.0.0.1", port, path, publicUrl }),
-        processors: [
-          ...(verification === undefined ? [] : [verifier(inCode(verification))]),
-          ...(decodes ? [decoder()] : []),
-          validator(),
-          enricher(),
-        ],
-        sink: brokerSink({ topic: "webhooks" }),
-      }),
-    )
+  const app = new Application({ ...options, admin: { listen: `127.0.0.1:${adminPort}` } })
+  const log = app.registerConnection("log", embeddedConnection({ directory: folder }))
+  return app.addPipeline(
+    new Pipeline("webhooks", {
+      source: webHookSource({ host: "127.0.0.1", port, path, publicUrl }),
+      processors: [
+        ...(verification === undefined ? [] : [verifier(inCode(verification))]),
+        ...(decodes ? [decoder()] : []),
+        validator(),
+        enricher(),
+      ],
+      sink: brokerSink({ connection: log, topic: "webhooks" }),
+    }),
+  )
 }
 
 function inCode({ provider, settings }: LocalVerification): Parameters<typeof verifier>[0] {

@@ -1,6 +1,6 @@
 import { Backoff } from "../../clock/backoff.ts"
 import { steadyMs, within } from "../../clock/clock.ts"
-import type { TopicSchemas } from "../../pipeline/event.ts"
+import type { TopicSchemas } from "../../pipeline/topic-schemas.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import { RegistryUnavailable, type SchemaRegistry, type SubjectSchema } from "./schema-registry.ts"
 

@@ -1,12 +1,12 @@
 import type { ROUTER_KEYS } from "../../config/file/route-lines.ts"
 import { integer, list, oneOf, text, type Option } from "../../config/options/option-types.ts"
-import { EVENT_VALUE } from "../extraction.ts"
+import { EVENT_VALUE, valueOption } from "../extraction.ts"
 import { pattern } from "../pattern.ts"
 import { routeLines } from "./routes.ts"
 import { isTemplate, TEMPLATE_FORM } from "./template.ts"
 
 export const ROUTER_OPTIONS = {
-  by: text({
+  by: valueOption({
     ...EVENT_VALUE,
     optional: true,
     doc: "The value that the lines `pattern = topic` are compared with: a string, number or boolean of the body, a header's value, the path, a segment of it below a `/*`, a parameter of the query, or `event:type` where the provider's preset knows it (see providers.md).",

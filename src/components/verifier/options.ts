@@ -14,7 +14,9 @@ const provider = custom<ProviderRef, { doc: string }, string | OwnProvider>(
   },
   (value, context) => knownProvider(value.toLowerCase(), context),
   (given, context) =>
-    typeof given === "object" && given !== null && "scheme" in given ? given : knownProvider(given, context),
+    typeof given === "object" && given !== null && "scheme" in given
+      ? given
+      : knownProvider(String(given).replace(/^provider:/, ""), context),
 )
 
 function knownProvider(name: string, { defined = new Map() }: Partial<ParseContext> = {}): ProviderRef {

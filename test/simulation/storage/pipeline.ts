@@ -115,6 +115,7 @@ export class PipelineTrial {
       deadlines: new Deadlines(5000),
       metrics: context.metrics,
       log: { isLevelEnabled: () => false, write() {} } as never,
+      partsLog: log,
     })
   }
 

@@ -1,6 +1,8 @@
+import { join } from "node:path"
 import type { Mutation } from "../mutation.ts"
 
 const KAFKA = "src/brokers/kafka"
+const QUEUE = "../../clock/deadlines.ts"
 
 const kafka = (
   name: string,
@@ -11,7 +13,7 @@ const kafka = (
 ): Mutation => ({
   name,
   simulation: "kafka",
-  changes: [{ file: `${KAFKA}/${file}`, text, replacement }],
+  changes: [{ file: join(KAFKA, file), text, replacement }],
   ...(finding !== undefined && { finding }),
 })
 
@@ -126,15 +128,15 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
   ),
   kafka(
     "records that are sent again go before later ones",
-    "accumulator.ts",
-    "this.#records = [...records, ...this.#records]",
-    "this.#records = [...this.#records, ...records]",
+    QUEUE,
+    "this.#items = [...items, ...this.#items]",
+    "this.#items = [...this.#items, ...items]",
   ),
   kafka(
     "a record past its deadline is taken out of the queue",
-    "accumulator.ts",
-    "    this.#records = this.#records.filter((record) => !record.expire(nowMs))",
-    "    for (const record of this.#records) record.expire(nowMs)",
+    QUEUE,
+    "    this.#items = this.#items.filter(({ deadlineMs }) => deadlineMs > nowMs)\n",
+    "",
   ),
   kafka(
     "deadlines are looked at before a request is formed",

@@ -36,14 +36,14 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   ),
   log(
     "a busy batch goes back to the front of the queue",
-    "brokers/embedded/publisher.ts",
-    "[...batch, ...this.#waiting]",
-    "[...this.#waiting, ...batch]",
+    "clock/deadlines.ts",
+    "[...items, ...this.#items]",
+    "[...this.#items, ...items]",
   ),
   log(
     "a record that the thread has is refused at its deadline",
     "brokers/embedded/publisher.ts",
-    "if (one.deadlineMs <= nowMs) one.reject(this.#queue.late())\n      else waits = true",
+    "if (one.deadlineMs <= nowMs) one.reject(this.#late())\n      else waits = true",
     "waits = true",
   ),
   log(

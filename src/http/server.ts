@@ -1,6 +1,6 @@
 import { steadyMs, within } from "../clock/clock.ts"
 import { Deadlines } from "../clock/deadlines.ts"
-import { atOnce, type Steps } from "../clock/slices.ts"
+import type { Steps } from "../clock/slices.ts"
 import { formatEndpoint, hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { type AnsweredRequest, type OnAnswer, OutcomeLog, type Capture } from "../pipeline/outcome-log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
@@ -33,7 +33,6 @@ export interface ServerOptions extends Limits {
   /** Whether other workers listen on the same ports; otherwise these must be free. */
   readonly sharesPorts?: boolean
   readonly onAnswer?: OnAnswer | undefined
-  readonly tracer?: Tracer | undefined
   /** Default: own ports. */
   readonly from?: RequestsFrom | undefined
 }
@@ -65,8 +64,8 @@ export class Servers {
   /** Serves requests that another server passes on, where the options have one. */
   readonly mount = new Mount()
   readonly #from: RequestsFrom
-  /** undefined: no own ports. */
-  readonly #connectionLimit: ConnectionLimit | undefined
+  /** undefined: no own ports, or none opened yet. */
+  #connectionLimit: ConnectionLimit | undefined
   readonly #draining = new AbortController()
   #routes: readonly Route[] = []
   /** What the endpoints of the current routes need. */
@@ -76,22 +75,10 @@ export class Servers {
   /** Listeners that have no routes any more and finish their requests. */
   readonly #ending = new Set<Listener>()
 
-  /** @throws HooklineError `listen`, `config` (TLS files, conflicting routes); no listener is left open then */
-  constructor(routes: readonly Route[], options: ServerOptions) {
+  constructor(options: ServerOptions) {
     this.#options = options
     this.#budget = new InFlightBudget(options.maxInFlightBytes)
     this.#from = options.from ?? { ports: true, mount: false }
-    const accepting = {
-      pause: () => this.#listeners.forEach((listener) => listener.pause()),
-      resume: () => this.#resume(),
-    }
-    this.#connectionLimit = this.#from.ports ? new ConnectionLimit(accepting, options.log) : undefined
-    try {
-      void atOnce(this.prepare(routes, options, options.tracer))().commit()
-    } catch (error) {
-      this.#connectionLimit?.end()
-      throw error
-    }
   }
 
   /** The routes' URLs with the bound ports, `http://127.0.0.1:8080`, in order; none without ports. */
@@ -114,11 +101,12 @@ export class Servers {
   }
 
   /**
-   * Prepares other routes and limits. Each change is committed or aborted before the next.
+   * Prepares the first routes and limits, or others. Each change is committed or aborted before the next.
    *
    * @param tracer undefined: nothing is traced
    * @returns opens new listeners, which accept connections from then on
-   * @throws HooklineError as the constructor, as does the returned function; nothing is changed then
+   * @throws HooklineError `listen`, `config` (TLS files, conflicting routes), as does the returned function; nothing is
+   *   changed then
    */
   *prepare(routes: readonly Route[], limits: Limits, tracer: Tracer | undefined): Steps<() => ServersChange> {
     const { maxInFlightBytes, maxConnections, capture } = limits
@@ -171,6 +159,7 @@ export class Servers {
     const ports = new Set([...this.#listeners.values()].map(({ address }) => address.port))
     const takeOver: (() => void)[] = []
     using opening = new DisposableStack()
+    this.#limitConnections(opening)
     for (const { key, address, tls, handlers } of prepared) {
       const kept = this.#listeners.get(key)
       const isShared = sharesPorts || ports.has(address.port)
@@ -197,6 +186,20 @@ export class Servers {
       return this.#budget.answered()
     }
     return { commit, abort: () => opened.dispose() }
+  }
+
+  /** Before anything listens. @throws HooklineError `listen` */
+  #limitConnections(opening: DisposableStack): void {
+    if (!this.#from.ports || this.#connectionLimit !== undefined) return
+    const listeners = {
+      pause: () => this.#listeners.forEach((listener) => listener.pause()),
+      resume: () => this.#resume(),
+    }
+    const limit = (this.#connectionLimit = new ConnectionLimit(listeners, this.#options.log))
+    opening.defer(() => {
+      limit.end()
+      this.#connectionLimit = undefined
+    })
   }
 
   /**

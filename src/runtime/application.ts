@@ -1,7 +1,7 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import { readTopic } from "../brokers/read-topic.ts"
-import { atOnce, type Steps } from "../clock/slices.ts"
+import { atOnce, inSlices, type Steps } from "../clock/slices.ts"
 import { checkTimeZone } from "../components/local-time.ts"
 import type { Component } from "../components/define-component.ts"
 import { registryWith } from "../components/registry.ts"
@@ -132,7 +132,7 @@ export class Application {
       throw new HooklineError("usage", "the application is started already")
     this.#draft = this.#draftOf(this.#configuration, recordIn(this.#inputs))
     try {
-      this.#starting = start(atOnce(makePlan(this.#draft)))
+      this.#starting = inSlices(makePlan(this.#draft)).then(start)
       const running = (this.#running = await this.#starting)
       checkTimeZone((text) => running.log.warn(text))
       return running

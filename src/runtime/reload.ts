@@ -109,7 +109,7 @@ export async function changePlan(
     const servers = openListeners()
     change = servers.change
     // the commit: can't fail from here on
-    const unused = change?.commit() ?? Promise.resolve()
+    const unused = change.commit()
     deps.setLevel(plan.service.log_level)
     deps.captures.setLimits(captureLimits(plan, membership?.workers ?? 1))
     transaction.commit(unused, plan.service.drain_timeout)
@@ -170,7 +170,7 @@ function* prepareListeners(
   { service, admin }: Plan,
   { pipelines, servers, tracer }: Pick<ActivePlan, "pipelines" | "tracer"> & { servers: Servers | undefined },
   { membership, from, onAnswer, captures, requestLog, metrics }: ReloadDependencies,
-): Steps<() => { readonly servers: Servers; readonly change?: ServersChange }> {
+): Steps<() => { readonly servers: Servers; readonly change: ServersChange }> {
   const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
   const workers = membership?.workers ?? 1
   const limits: Limits = {
@@ -179,20 +179,10 @@ function* prepareListeners(
     bodyTimeoutMs: service.body_timeout,
     maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),
   }
-  if (servers !== undefined) {
-    const open = yield* servers.prepare(routes, limits, tracer)
-    return () => ({ servers, change: open() })
-  }
-  const options = {
-    ...limits,
-    from,
-    onAnswer,
-    log: requestLog,
-    metrics: metrics.pipeline,
-    sharesPorts: workers > 1,
-    tracer,
-  }
-  return () => ({ servers: new Servers(routes, options) })
+  const options = { from, onAnswer, log: requestLog, metrics: metrics.pipeline, sharesPorts: workers > 1 }
+  const serving = servers ?? new Servers({ ...limits, ...options })
+  const open = yield* serving.prepare(routes, limits, tracer)
+  return () => ({ servers: serving, change: open() })
 }
 
 /** Passes each broker the topics that its pipelines publish to. */

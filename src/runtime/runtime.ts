@@ -2,7 +2,7 @@ import { Captures } from "../admin/captured.ts"
 import type { Readiness, Receiver } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { steadyMs } from "../clock/clock.ts"
-import { atOnce, inSlices, type Steps } from "../clock/slices.ts"
+import { inSlices, type Steps } from "../clock/slices.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountedFrom } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
@@ -88,7 +88,7 @@ export class Runtime implements ReloadableApplication, Running {
     await runtime.#change(() => Promise.resolve(plan))
     if (membership === undefined) {
       metrics.configuration.started()
-      atOnce(logListening(runtime.log, [], runtime.listening))
+      await inSlices(logListening(runtime.log, [], runtime.listening))
     }
     metrics.observe({
       inFlight: () => runtime.active.servers.inFlight(),

@@ -1,3 +1,4 @@
+import { atOnce } from "../../src/clock/slices.ts"
 import { Writable } from "node:stream"
 import { pino } from "pino"
 import type { Event } from "../../src/pipeline/event.ts"
@@ -39,8 +40,9 @@ export function serve(
     },
   })
   const metrics = new Metrics()
-  const servers = new Servers(
-    [routes].flat().map(({ handle, admit, methods = [], verifiesSenders = false, ...route }): Route => ({
+  const all = [routes]
+    .flat()
+    .map(({ handle, admit, methods = [], verifiesSenders = false, ...route }): Route => ({
       pipeline: "hooks",
       host: "127.0.0.1",
       port: 0,
@@ -66,15 +68,16 @@ export function serve(
           }),
       },
       ...route,
-    })),
-    {
-      maxInFlightBytes: 64 * 1024 * 1024,
-      bodyTimeoutMs: 10_000,
-      log: new RequestLog(pino({ level: "debug", base: null, timestamp: false }, lines)),
-      metrics: (id) => metrics.pipeline(id),
-      ...options,
-    },
-  )
+    }))
+  const given: ServerOptions = {
+    maxInFlightBytes: 64 * 1024 * 1024,
+    bodyTimeoutMs: 10_000,
+    log: new RequestLog(pino({ level: "debug", base: null, timestamp: false }, lines)),
+    metrics: (id) => metrics.pipeline(id),
+    ...options,
+  }
+  const servers = new Servers(given)
+  void atOnce(servers.prepare(all, given, undefined))().commit()
   const url = servers.urls[0]!
   return {
     url,

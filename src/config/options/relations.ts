@@ -26,9 +26,8 @@ export function checkRelations({ options }: Section, checking: Checking<OptionSe
     const { only: conditions } = options[key]!.relations
     return conditions && Object.entries(conditions).find(([other, words]) => !holds(values[other], words))
   }
-  for (const [key, { relations }] of optionsIn(options)) {
+  for (const [key, relations] of relationsIn(options)) {
     const { only: conditions = {}, requiredThen, unused, needs, excludes } = relations
-    if (relations.only === undefined && needs === undefined && excludes === undefined) continue
     const unmet = unmetOf(key)
     if (unmet !== undefined) {
       const [other, words] = unmet
@@ -45,6 +44,19 @@ export function checkRelations({ options }: Section, checking: Checking<OptionSe
     }
   }
 }
+
+/** Of the options that have any. */
+const relationsIn = (options: OptionSet): readonly (readonly [key: string, Relations])[] =>
+  RELATIONS.getOrInsertComputed(options, () =>
+    optionsIn(options).flatMap(([key, { relations }]) => {
+      const { only: conditions, needs, excludes } = relations
+      return conditions === undefined && needs === undefined && excludes === undefined
+        ? []
+        : [[key, relations]]
+    }),
+  )
+
+const RELATIONS = new WeakMap<OptionSet, readonly (readonly [string, Relations])[]>()
 
 const holds = (value: unknown, words: readonly string[] | "on"): boolean =>
   words === "on" ? value !== undefined && value !== "off" : words.includes(value as string)

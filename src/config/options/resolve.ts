@@ -55,20 +55,29 @@ export function resolveSection<O extends OptionSet>(
   strange?: (key: string) => string | undefined,
 ): Resolved<O> {
   const reader = new SectionReader(section as Section, found, problems)
-  reader.reportUnknown(strange)
-  reader.read()
-  reader.check()
+  if (!reader.readNothing()) {
+    reader.reportUnknown(strange)
+    reader.read()
+    reader.check()
+  }
   return reader as unknown as Resolved<O>
 }
+
+/** The values of sections of which nothing is given, and nothing said: one object for all pipelines of a folder. */
+const NOTHING_GIVEN = new WeakMap<
+  OptionSet,
+  { readonly baseDir: string; readonly values: SectionReader["values"] }
+>()
 
 /** Reads one section. What `Resolved` has is bound, so that callers may destructure or spread it. */
 class SectionReader implements Resolved<OptionSet> {
   readonly home: Place
-  readonly values: { [key: string]: unknown } = {}
+  values: { [key: string]: unknown } = {}
   readonly #section: Section
   readonly #found: Found
   readonly #problems: Problems
   #isSound = true
+  #isSilent = true
 
   constructor(section: Section, found: Found, problems: Problems) {
     this.#section = section
@@ -127,12 +136,32 @@ class SectionReader implements Resolved<OptionSet> {
     for (const file of inputsOf(this.#section, this.values)) this.#found.reads?.(file)
   }
 
+  /** @returns whether its values are those of another section of which nothing is given either */
+  readNothing(): boolean {
+    const { baseDir } = this.#found
+    const known = this.#isNothingGiven() ? NOTHING_GIVEN.get(this.#section.options) : undefined
+    if (known?.baseDir !== baseDir) return false
+    this.values = known.values
+    return true
+  }
+
   /** Checks the rules across keys. */
   check(): void {
-    const warn = (key: string, text: string): void => this.#problems.warn(this.where(key), text)
+    const warn = (key: string, text: string): void => {
+      this.#isSilent = false
+      this.#problems.warn(this.where(key), text)
+    }
     const checking = { ...this, warn }
     checkRelations(this.#section, checking)
     this.#section.check?.(checking)
+    const { baseDir } = this.#found
+    if (this.#isSound && this.#isSilent && this.#isNothingGiven())
+      NOTHING_GIVEN.set(this.#section.options, { baseDir, values: this.values })
+  }
+
+  #isNothingGiven(): boolean {
+    const { section, fileDefaults, inCode, defaults } = this.#found
+    return [section, fileDefaults, inCode, defaults].every((it) => it === undefined)
   }
 
   /** The value of an option; undefined: it has none, or its text is reported already. */

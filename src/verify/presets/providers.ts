@@ -85,6 +85,7 @@ export function makeSigner(provider: ProviderRef, settings: VerifierSettings): S
 /** The missing keys of the alternative in `requires` that is closest to complete. */
 function missingSettings({ requires }: Family, settings: VerifierSettings): readonly SettingKey[] {
   const isMissing = (key: SettingKey): boolean => settings[key] === undefined
+  if (requires.some((keys) => !keys.some(isMissing))) return []
   const alternatives = requires.map((keys) => ({ missing: keys.filter(isMissing), of: keys.length }))
   // with equally many missing, the one with more present
   const [best] = alternatives.toSorted((a, b) => a.missing.length - b.missing.length || b.of - a.of)

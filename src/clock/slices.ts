@@ -8,11 +8,24 @@ const SLICE_MS = 5
 export function slices(): () => Promise<void> | undefined {
   let endsMs = performance.now() + SLICE_MS
   const next = async (): Promise<void> => {
-    await new Promise(setImmediate)
+    await nextTurn()
     endsMs = performance.now() + SLICE_MS
   }
   return () => (performance.now() < endsMs ? undefined : next())
 }
+
+/** Maps a list, an element a step. */
+export function* inSteps<T, R>(all: Iterable<T>, make: (one: T) => R): Steps<R[]> {
+  const made: R[] = []
+  for (const one of all) {
+    made.push(make(one))
+    yield
+  }
+  return made
+}
+
+/** Lets other work of the event loop run. */
+export const nextTurn = (): Promise<void> => new Promise(setImmediate)
 
 /** Runs the work without a pause. */
 export function atOnce<T>(steps: Steps<T>): T {

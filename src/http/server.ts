@@ -1,8 +1,9 @@
 import { steadyMs, within } from "../clock/clock.ts"
 import { Deadlines } from "../clock/deadlines.ts"
 import type { Steps } from "../clock/slices.ts"
-import { formatEndpoint, hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { type AnsweredRequest, type OnAnswer, OutcomeLog, type Capture } from "../pipeline/outcome-log.ts"
+import { once } from "../telemetry/handles.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
@@ -112,7 +113,12 @@ export class Servers {
     const { maxInFlightBytes, maxConnections, capture } = limits
     const deps = this.#depsOf(limits, tracer)
     const prepared: PreparedListener[] = []
-    for (const [key, group] of Map.groupBy(this.#from.ports ? routes : [], keyOf)) {
+    const groups = new Map<string, Route[]>()
+    for (const route of this.#from.ports ? routes : []) {
+      groups.getOrInsertComputed(keyOf(route), () => []).push(route)
+      yield
+    }
+    for (const [key, group] of groups) {
       const { tls } = group[0]!
       const handlers = yield* requestHandlers(group, deps, this.#listeners.get(key)?.endpoints)
       prepared.push({ key, address: group[0]!, tls, handlers })
@@ -276,4 +282,6 @@ interface PreparedListener {
 }
 
 const keyOf = ({ pipeline, host, port }: Route): string =>
-  port === 0 ? `${pipeline} on ${host}` : formatEndpoint({ host: hostKey(host), port })
+  port === 0 ? `${pipeline} on ${host}` : `${keyOfHost(host)} ${port}`
+
+const keyOfHost = once(hostKey)

@@ -103,33 +103,38 @@ function pipelinesOf({ plan, listening }: Running): PipelineInfo[] {
     const { connection, topic } = pipeline.sink.values as { connection?: string; topic?: string }
     const sender = senderOf(pipeline.processors)
     const url = urls.get(pipeline.id) ?? ""
-    const { path, publicUrl, isTls } = sourceOf(pipeline)
-    const host = url === "" ? "localhost" : new URL(url).host
     return {
       id: pipeline.id,
       provider: sender?.name,
       isVerified: verifiedFrom(pipeline) !== undefined,
       url,
-      path,
-      signedUrl: signedUrl(
-        { configured: publicUrl, isTls, proxies: 0 },
-        { path, query: "", headers: new Headers({ host }) },
-      ),
+      path: String(pipeline.source.values["path"]),
+      // of the one that is asked for among thousands
+      get signedUrl() {
+        return signedUrlOf(pipeline, url)
+      },
       connection: connection ?? first,
       topic: topic ?? "",
       event: sender?.event ?? {},
-      recordHeaders: recordHeadersOf(pipeline),
+      get recordHeaders() {
+        return recordHeadersOf(pipeline)
+      },
     }
   })
 }
 
-function sourceOf({ source }: PlannedPipeline) {
+function signedUrlOf({ source }: PlannedPipeline, url: string): string {
   const values = source.values as { path: string; public_url?: string; tls_certificate?: string }
-  return {
-    path: values.path,
-    publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
-    isTls: values.tls_certificate !== undefined,
-  }
+  const { path, public_url: given, tls_certificate: certificate } = values
+  const host = url === "" ? "localhost" : new URL(url).host
+  return signedUrl(
+    {
+      configured: given === undefined ? undefined : parsePublicUrl(given),
+      isTls: certificate !== undefined,
+      proxies: 0,
+    },
+    { path, query: "", headers: new Headers({ host }) },
+  )
 }
 
 /** By extraction, as the sink's options spell it. */

@@ -3,7 +3,7 @@ import type { Connection, ConnectionKind } from "../brokers/define-connection.ts
 import { MEMORY } from "../brokers/memory/kind.ts"
 import { MemoryLog } from "../brokers/memory/log.ts"
 import { steadyMs } from "../clock/clock.ts"
-import { inSlices, type Steps } from "../clock/slices.ts"
+import { atOnce, inSlices, type Steps } from "../clock/slices.ts"
 import type { Component, Made } from "../components/define-component.ts"
 import { checkTimeZone } from "../components/local-time.ts"
 import { components } from "../components/registry.ts"
@@ -81,7 +81,7 @@ export async function diagnose(draft: Draft, options: DiagnosisOptions): Promise
     stores: [...dryRun.stores.values()],
     schemas: dryRun.schemas,
   }
-  if (!problems.hasAny) return { ...found, plan: planOf(resolved), error: undefined }
+  if (!problems.hasAny) return { ...found, plan: await inSlices(planOf(resolved)), error: undefined }
   const [first = "config"] = codes
   // a configuration that is right may be tried again, as supervisors do
   const error = new HooklineError(codes.has("config") ? "config" : first, problems.lines.join("\n"))
@@ -219,7 +219,7 @@ class DryRun {
   /** Checks that each address that would be listened on is free. @param open ports of this process */
   #listen(open: ReadonlySet<number>): void {
     const seen = new Set<string>()
-    for (const address of addressesOf(this.#resolved)) {
+    for (const address of atOnce(addressesOf(this.#resolved))) {
       const { host, port, owner } = address
       if (!owner.isSound() || open.has(port) || seen.has(`${host} ${port}`)) continue
       seen.add(`${host} ${port}`)

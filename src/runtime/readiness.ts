@@ -4,7 +4,7 @@ import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
 import type { BuiltPipeline } from "./build-pipeline.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
-import type { Plan } from "./plan/plan.ts"
+import type { Plan, PlannedPipeline } from "./plan/plan.ts"
 import type { ActivePlan } from "./reload.ts"
 
 export interface State {
@@ -46,14 +46,19 @@ function closedPipelines(
 ): Health[] {
   const [first = ""] = connections[0] ?? []
   const [ofConnections, ofStores] = [new Map(connections), new Map(stores)]
-  return [...pipelines].flatMap(([id, { uses, stores, route }]): Health[] => {
+  const isUsable = [...connections, ...stores].every(([, problem]) => problem === undefined)
+  const closed: Health[] = []
+  for (const [id, { uses, stores, route }] of pipelines) {
+    const problem = route.problem?.()
+    if (isUsable && problem === undefined) continue
     const reasons = [
       ...uses.map(([asked = first]) => [`connection ${asked}`, ofConnections.get(asked)]),
       ...[...stores.keys()].map((name) => [`Deduplicator's store ${name}`, ofStores.get(name)]),
-      ["source", route.problem?.()],
-    ].filter(([, problem]) => problem !== undefined)
-    return reasons.length === 0 ? [] : [[id, reasons.map((it) => it.join(": ")).join("; ")]]
-  })
+      ["source", problem],
+    ].filter(([, reason]) => reason !== undefined)
+    if (reasons.length > 0) closed.push([id, reasons.map((it) => it.join(": ")).join("; ")])
+  }
+  return closed
 }
 
 /** Topics named when all have a problem. */
@@ -65,17 +70,21 @@ export function connectionStates(
   built: (pipeline: string) => Partial<Pick<BuiltPipeline, "routedTopics" | "schemas">> | undefined,
 ): Pick<State, "connections" | "impaired"> {
   const first = connections.keys().next().value
-  const topics = Map.groupBy(pipelines, ({ sink }) => sink.values["connection"] ?? first)
+  const of = (id: string): readonly PlannedPipeline[] =>
+    pipelines.filter(({ sink }) => (sink.values["connection"] ?? first) === id)
+  const hasSchemas = pipelines.some((it) => built(it.id)?.schemas !== undefined)
   const all = [...open].map(([id, { broker }]) => {
     const ready = broker.ready()
-    const ofSchemas = (topics.get(id) ?? []).flatMap((it) => withoutSchema(built(it.id)?.schemas))
+    const ofSchemas = hasSchemas ? of(id).flatMap((it) => withoutSchema(built(it.id)?.schemas)) : []
     const ofBroker = ready === true ? broker.impaired?.() : broker.impaired && []
     const impaired = ready === true && ofSchemas.length > 0 ? [...(ofBroker ?? []), ...ofSchemas] : ofBroker
-    const names = (topics.get(id) ?? []).flatMap((pipeline) => [
+    if (ready !== true || impaired === undefined || impaired.length === 0)
+      return { id, problem: ready === true ? undefined : ready, impaired }
+    const names = of(id).flatMap((pipeline) => [
       ...[pipeline.sink.values["topic"]].filter(isText),
       ...(built(pipeline.id)?.routedTopics ?? []),
     ])
-    return { id, problem: ready === true ? problemOfAll(names, impaired ?? []) : ready, impaired }
+    return { id, problem: problemOfAll(names, impaired), impaired }
   })
   return {
     connections: all.map(({ id, problem }) => [id, problem]),
@@ -150,5 +159,8 @@ export const logsOf = (connections: OpenConnections): (readonly [string, LogStat
     return state === undefined ? [] : [[id, state] as const]
   })
 
-export const storesOf = (pipelines: ActivePlan["pipelines"]): ReadonlyMap<string, DedupeKeys> =>
-  new Map([...pipelines.values()].flatMap(({ stores }) => [...stores]))
+export function storesOf(pipelines: ActivePlan["pipelines"]): ReadonlyMap<string, DedupeKeys> {
+  const all = new Map<string, DedupeKeys>()
+  for (const { stores } of pipelines.values()) for (const [name, keys] of stores) all.set(name, keys)
+  return all
+}

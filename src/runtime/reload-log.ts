@@ -1,4 +1,4 @@
-import { inSlices, type Steps } from "../clock/slices.ts"
+import { inSlices, nextTurn, type Steps } from "../clock/slices.ts"
 import { keysBy } from "../config/options/reloading.ts"
 import { SERVICE } from "../config/sections/service.ts"
 import { HooklineError } from "../errors.ts"
@@ -27,6 +27,7 @@ export async function logReload(
     throw error
   }
   metrics.configuration.reloaded()
+  await nextTurn()
   await inSlices(logListening(log, before, application.listening))
   for (const key of keysBy("restart", SERVICE) as (keyof Plan["service"])[]) {
     if (changes.service.includes(key))
@@ -58,7 +59,8 @@ export function* logListening(
   }
 }
 
-const keyOf = ({ pipeline, url }: Listening): string => JSON.stringify([pipeline, url])
+// no URL has a space
+const keyOf = ({ pipeline, url }: Listening): string => `${url} ${pipeline}`
 
 function logProblems(log: Logger, error: unknown): void {
   if (error instanceof HooklineError) for (const problem of error.message.split("\n")) log.error(problem)

@@ -2,7 +2,7 @@ import type { Captures, CaptureLimits } from "../admin/captured.ts"
 import type { AdminServer } from "../admin/server.ts"
 import type { Service } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
-import { inSlices, type Steps } from "../clock/slices.ts"
+import { inSlices, nextTurn, type Steps } from "../clock/slices.ts"
 import { captureOf, detailOf } from "../config/sections/admin.ts"
 import type { HooklineError } from "../errors.ts"
 import { defaultInFlightBytes } from "../http/admission/budget.ts"
@@ -98,6 +98,7 @@ export async function changePlan(
     const openAdmin = membership === undefined ? await loadAdmin(plan) : undefined
     const listeners = prepareListeners(plan, { pipelines, servers: before?.servers, tracer }, deps)
     const openListeners = await inSlices(listeners, signal)
+    await nextTurn()
     signal.throwIfAborted()
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)

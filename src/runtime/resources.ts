@@ -29,6 +29,12 @@ interface Resource {
   readonly isPart: boolean
 }
 
+/** What was open when a transaction began: the active ones by name, and a few that may become active again. */
+interface Open {
+  readonly active: ReadonlyMap<string, Resource>
+  readonly retired: readonly Resource[]
+}
+
 type Commit = {
   readonly acquired: ReadonlyMap<string, Resource>
   readonly unused: Promise<void>
@@ -57,7 +63,7 @@ export class Resources {
       this.#transaction = undefined
       resolve()
     }
-    const open = [...this.#active.values(), ...this.#retired]
+    const open = { active: this.#active, retired: [...this.#retired] }
     return new Transaction(open, end, (opened) => this.#close(opened, steadyMs()), isStart)
   }
 
@@ -71,10 +77,10 @@ export class Resources {
   }
 
   async #commit({ acquired, unused, drainMs }: Commit): Promise<void> {
-    const active = new Set(acquired.values())
-    const retired = [...this.#active.values()].filter((it) => !active.has(it) && it.close !== undefined)
+    const isActive = (it: Resource): boolean => acquired.get(it.name) === it
+    const retired = [...this.#active.values()].filter((it) => it.close !== undefined && !isActive(it))
     this.#active = acquired
-    for (const it of active) this.#retired.delete(it)
+    for (const it of this.#retired) if (isActive(it)) this.#retired.delete(it)
     for (const it of retired) this.#retired.add(it)
     await unused
     while (this.#transaction !== undefined) await this.#transaction
@@ -95,8 +101,7 @@ export class Resources {
 export class Transaction {
   /** Resources of a start that could not be opened and try again by themselves, with the reason. */
   readonly unopened = new Map<unknown, HooklineError>()
-  /** The open ones, by name. */
-  readonly #open: ReadonlyMap<string, readonly Resource[]>
+  readonly #open: Open
   readonly #end: (commit?: Commit) => void
   readonly #close: (opened: readonly Resource[]) => Promise<void>
   readonly #acquired = new Map<string, Resource>()
@@ -107,12 +112,12 @@ export class Transaction {
   readonly #isStart: boolean
 
   constructor(
-    open: readonly Resource[],
+    open: Open,
     end: (commit?: Commit) => void,
     close: (opened: readonly Resource[]) => Promise<void>,
     isStart: boolean,
   ) {
-    this.#open = Map.groupBy(open, ({ name }) => name)
+    this.#open = open
     this.#end = end
     this.#close = close
     this.#isStart = isStart
@@ -125,10 +130,16 @@ export class Transaction {
     const shared = this.#acquired.get(name)
     if (shared !== undefined && !isUsable(shared))
       throw new HooklineError("internal", `${name} is acquired with two configs`)
-    const resource = shared ?? this.#open.get(name)?.find(isUsable) ?? this.#openNew(spec)
+    const resource = shared ?? this.#findOpen(name, isUsable) ?? this.#openNew(spec)
     this.#opening.at(-1)?.push(resource)
     this.#add(resource)
     return resource.value as T
+  }
+
+  #findOpen(name: string, isUsable: (it: Resource) => boolean): Resource | undefined {
+    const active = this.#open.active.get(name)
+    if (active !== undefined && isUsable(active)) return active
+    return this.#open.retired.find((it) => it.name === name && isUsable(it))
   }
 
   /** Registers an action of the commit; it must not throw. */

@@ -2,7 +2,7 @@ import { Captures } from "../admin/captured.ts"
 import type { Readiness, Receiver } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { steadyMs } from "../clock/clock.ts"
-import { inSlices, type Steps } from "../clock/slices.ts"
+import { inSlices, nextTurn, type Steps } from "../clock/slices.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountedFrom } from "../http/peer.ts"
 import type { RequestsFrom } from "../http/server.ts"
@@ -174,6 +174,7 @@ export class Runtime implements ReloadableApplication, Running {
   async change(read: () => Steps<Plan>): Promise<Changes> {
     const before = this.active
     await this.#change(() => inSlices(read(), this.#stopping.signal))
+    await nextTurn()
     return changesOf(before, this.active)
   }
 

@@ -74,6 +74,7 @@ export function openLog({ level, format, worker, onDropped = () => {} }: LogOpti
   return {
     log,
     setLevel(next) {
+      if (next === log.level) return
       log.level = next
       for (const reference of made) {
         const child = reference.deref()

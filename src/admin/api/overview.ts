@@ -1,6 +1,7 @@
 import { Type } from "./shape.ts"
 import manifest from "../../../package.json" with { type: "json" }
 import { steadyMs } from "../../clock/clock.ts"
+import { inSlices, inSteps, nextTurn } from "../../clock/slices.ts"
 import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
 import type { Sampler } from "../sampler.ts"
 import { toRecord } from "../../reconcile/certificate.ts"
@@ -77,8 +78,12 @@ export async function overviewOf({ service, sampler }: OverviewDeps): Promise<Ov
     ...refusals,
   ])
   const now = Date.now()
-  const pipelines = service.pipelines().map((pipeline) => pipelineOverview(pipeline, history.of(pipeline.id)))
+  await nextTurn()
+  const pipelines = await inSlices(
+    inSteps(service.pipelines(), (pipeline) => pipelineOverview(pipeline, history.of(pipeline.id))),
+  )
   const connections = connectionOverviews(service, readiness, (id) => sampler.outages.since(id) ?? now)
+  await nextTurn()
   return {
     version: manifest.version,
     state: readiness.state,

@@ -220,7 +220,8 @@ export class EmbeddedBroker implements Broker {
     if (some.length === 0) return
     this.#writer.do("prepare", [some], ({ kind }) => {
       const isWanted = this.#topics === topics && this.#closing === undefined
-      if (isWanted && kind !== "failed") this.#prepareFrom(topics, from + PREPARE_TOPICS)
+      // in another turn: the answers of thousands come at once
+      if (isWanted && kind !== "failed") setImmediate(() => this.#prepareFrom(topics, from + PREPARE_TOPICS))
     })
   }
 

@@ -1,4 +1,4 @@
-import type { Steps } from "../../clock/slices.ts"
+import { inSteps, type Steps } from "../../clock/slices.ts"
 import { filesOf, readSource } from "./include.ts"
 import { interpolate, type Environment } from "./interpolate.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"
@@ -153,7 +153,7 @@ function* readSections(bytes: Uint8Array, source: Source, problems: Problems): S
   const report = (location: Place, text: string): void =>
     problems.add({ ...location, file: source.file }, text)
   const { include, sections } = yield* readIni(bytes, report)
-  const all = sections.map((ini) => sectionOf(ini, source))
+  const all = yield* inSteps(sections, (ini) => sectionOf(ini, source))
   if (include === undefined) return all
   const value = valueOf(include.lines, source)
   for (const { line, text } of value.problems) report({ line, key: include.key }, text)
@@ -177,7 +177,7 @@ function* readIncluded(bytes: Uint8Array, source: Source, problems: Problems): S
       { file, line: include.line, key: include.key },
       `an included file can't include others; name them in ${problems.file}`,
     )
-  return sections.map((ini) => sectionOf(ini, source))
+  return yield* inSteps(sections, (ini) => sectionOf(ini, source))
 }
 
 function sectionOf({ name, line, entries }: IniSection, source: Source): FileSection {

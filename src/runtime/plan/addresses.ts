@@ -17,12 +17,14 @@ export interface PlannedAddress extends EndpointOptions {
 }
 
 /** The addresses of a draft; port 0 is a different one for each. */
-export function addressesOf({ pipelines, connections, admin }: ResolvedDraft): PlannedAddress[] {
-  const ofPipelines = pipelines.flatMap(({ id, source }): PlannedAddress[] => {
-    if (source === undefined) return []
+export function* addressesOf({ pipelines, connections, admin }: ResolvedDraft): Steps<PlannedAddress[]> {
+  const ofPipelines: PlannedAddress[] = []
+  for (const { id, source } of pipelines) {
+    yield
+    if (source === undefined) continue
     const { host, port } = source.values as unknown as EndpointOptions
-    return [{ host: String(host), port, title: `pipeline ${JSON.stringify(id)}`, owner: source }]
-  })
+    ofPipelines.push({ host: String(host), port, title: `pipeline ${JSON.stringify(id)}`, owner: source })
+  }
   const { listen = "off" } = admin.values
   const ofAdmin: PlannedAddress[] =
     listen === "off"
@@ -49,7 +51,7 @@ export function addressesOf({ pipelines, connections, admin }: ResolvedDraft): P
 
 /** Checks that no address conflicts with an earlier one. */
 export function* checkAddresses(resolved: ResolvedDraft): Steps<void> {
-  for (const [other, one] of conflictsIn(addressesOf(resolved))) {
+  for (const [other, one] of conflictsIn(yield* addressesOf(resolved))) {
     if (other !== undefined) report(other, one, resolved.problems)
     yield
   }

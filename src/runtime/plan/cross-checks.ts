@@ -92,6 +92,7 @@ export function* checkFiles({ connections, problems }: ResolvedDraft): Steps<voi
 
 /** Checks that dead letters come from verified senders only, and go to no topic of accepted events. */
 export function* checkDeadLetters({ pipelines, connections, problems }: ResolvedDraft): Steps<void> {
+  if (!pipelines.some(({ sink }) => sink?.values.dead_letter_topic !== undefined)) return
   /** Identifies a topic by the sink's connection and its name. */
   const topicKey = (sink: ResolvedPipeline["sink"], topic: unknown): string =>
     JSON.stringify([connectionOf(sink, connections), topic])

@@ -17,7 +17,7 @@ import { TRACES } from "../../config/sections/traces.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
 import { RECONCILE } from "../../config/sections/reconcile.ts"
 import { SERVICE } from "../../config/sections/service.ts"
-import type { Steps } from "../../clock/slices.ts"
+import { inSteps, type Steps } from "../../clock/slices.ts"
 import {
   resolvePipelines,
   sectionsByComponent,
@@ -186,7 +186,7 @@ function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
 
   const resolved = {
     connections,
-    pipelines: pipelines.map((it) =>
+    pipelines: yield* inSteps(pipelines, (it) =>
       it.planned === undefined ? withSenderDefaults(it, { connections, service }) : it,
     ),
     draft,
@@ -206,12 +206,12 @@ function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
 }
 
 /** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */
-export function planOf(resolved: ResolvedDraft): Plan {
+export function* planOf(resolved: ResolvedDraft): Steps<Plan> {
   const { connections, pipelines, reconciles, forwards, problems } = resolved
   const { admin, traces, service, baseDir, draft } = resolved
   problems.throwIfAny()
   // without problems all values are set; where they were given is left behind
-  const plannedPipelines = pipelines.map(plannedPipeline)
+  const plannedPipelines = yield* inSteps(pipelines, plannedPipeline)
   const plan = {
     connections: new Map(Array.from(connections, ([id, { kind, values }]) => [id, { kind, values }])),
     pipelines: plannedPipelines,
@@ -219,7 +219,7 @@ export function planOf(resolved: ResolvedDraft): Plan {
       plannedReconcile(id, values as PlannedReconcile["values"], plannedPipelines),
     ),
     forwards: Array.from(forwards, ([id, { values }]) => ({ id, values })),
-    ports: new Set(addressesOf(resolved).map(({ port }) => port)),
+    ports: new Set((yield* addressesOf(resolved)).map(({ port }) => port)),
     baseDir,
     draft,
     admin: admin.values,
@@ -253,5 +253,5 @@ const planned = ({ component, values }: ResolvedPart) => ({ component, values })
  * @throws HooklineError `config` with every problem, a line each
  */
 export function* makePlan(draft: Draft, before?: Plan): Steps<Plan> {
-  return planOf(yield* resolveDraft(draft, before))
+  return yield* planOf(yield* resolveDraft(draft, before))
 }

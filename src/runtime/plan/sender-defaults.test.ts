@@ -31,7 +31,7 @@ topic = t
     readConfigurationFile(new TextEncoder().encode(file), "f.conf", { env: {}, baseDir: "/" }),
   )
   const resolved = atOnce(resolveDraft({ configuration, registry: components, cwd: "/" }))
-  const values = planOf(resolved).pipelines[0]!.source.values as {
+  const values = atOnce(planOf(resolved)).pipelines[0]!.source.values as {
     max_body_bytes: number
     delivery_timeout?: number
   }

@@ -15,8 +15,12 @@ const BY_MEDIA_TYPE = new Map<string, Format>([
 export function formatOf(body: Uint8Array, contentType: string | null): Format {
   const first = firstByte(body)
   if (first === OPEN_BRACE || first === OPEN_BRACKET || contentType === null) return "json"
-  return BY_MEDIA_TYPE.get(contentType.split(";", 1)[0]!.trim().toLowerCase()) ?? "json"
+  return BY_MEDIA_TYPE.get(mediaType(contentType)) ?? "json"
 }
 
 /** The first byte after a byte-order mark and white space, else 0. */
 export const firstByte = (body: Uint8Array): number => byteAt(body, skipSpace(body, startOfText(body)))
+
+/** The media type of a Content-Type, in lower case, without its parameters; empty if none. */
+export const mediaType = (contentType: string | null): string =>
+  (contentType ?? "").split(";", 1)[0]!.trim().toLowerCase()

@@ -4,6 +4,7 @@ import type { Deadlines } from "../clock/deadlines.ts"
 import type { Steps } from "../clock/slices.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
+import { mediaType } from "../forms/body-format.ts"
 import { Event, type Processor, type RequestInfo } from "../pipeline/event.ts"
 import type { SenderLimits } from "../pipeline/compose.ts"
 import type { OutcomeLog } from "../pipeline/outcome-log.ts"
@@ -244,11 +245,6 @@ function acceptedAnswer(configured: Route["response"], byStep: Processor["respon
 
 const isSmall = (contentLength: string | null): boolean =>
   contentLength !== null && Number(contentLength) <= SMALL_BYTES
-
-/** The media type without its parameters, in lower case; empty if none. */
-function mediaType(contentType: string | null): string {
-  return (contentType ?? "").split(";", 1)[0]!.trim().toLowerCase()
-}
 
 /**
  * The handlers of routes that share a listener.

@@ -1,4 +1,5 @@
 import { parse, stringify } from "node:querystring"
+import { mediaType } from "../../forms/body-format.ts"
 import { FormFlaw } from "../../forms/field.ts"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
 import { Refused, type Sendable, type SignedRequest, type UnsignedRequest } from "../verifier.ts"
@@ -35,7 +36,7 @@ export function twilio(): Family {
       return { signed: [url! + form], orSigned: others.map((it) => [it + form]), isForm }
     },
     prepare(request) {
-      if (mediaType(request.headers) === FORM)
+      if (mediaType(request.headers.get("Content-Type")) === FORM)
         return { request, signed: [request.url + formToSign(request, true)] }
       const hash = `bodySHA256=${sha256Hex(request.body)}`
       const url = `${request.url}${request.url.includes("?") ? "&" : "?"}${hash}`
@@ -96,9 +97,6 @@ function urlAndForm(header: string, { read, prepare }: UrlAndForm): Family {
 
 const FORM = "application/x-www-form-urlencoded"
 
-const mediaType = (headers: Headers): string =>
-  (headers.get("Content-Type") ?? "").split(";", 1)[0]!.trim().toLowerCase()
-
 /**
  * A form's names and values, joined, by name, then by value; equal pairs once if `once`. What the Decoder would refuse is
  * refused here, before it is sorted: anyone may send it.
@@ -107,7 +105,7 @@ function sortedForm(
   { headers, body }: Pick<SignedRequest, "headers" | "body">,
   once: boolean,
 ): string | Refused {
-  if (mediaType(headers) !== FORM)
+  if (mediaType(headers.get("Content-Type")) !== FORM)
     return body.length === 0 ? "" : new Refused("malformed", "the body is not a form")
   const fields = parseUrlencoded(body)
   if (fields instanceof FormFlaw) return new Refused("malformed", `the body ${fields.problem}`)

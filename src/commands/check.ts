@@ -4,6 +4,7 @@ import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { describeUnusable, noProxy, proxySetting, showProxy } from "../outgoing/proxied-fetch.ts"
 import type { Plan, PlannedPipeline } from "../runtime/plan/plan.ts"
+import { routeOfSample, type SampleRoute } from "../runtime/sample-route.ts"
 import { senderOf } from "../runtime/plan/sender.ts"
 import { reach } from "../runtime/reach.ts"
 import { findFamily, nameOf, type ProviderRef } from "../verify/presets/providers.ts"
@@ -84,11 +85,13 @@ function printPlan(plan: Plan): void {
     const secured = security === undefined ? "" : ` (${security})`
     console.log(`connection ${id}: ${place}${secured}${spool === undefined ? "" : `, spool ${spool.file}`}`)
   }
-  for (const { id, listen, path, topic, sink, routed, verification, headers } of pipelines) {
+  for (const { id, listen, path, topic, sink, routed, verification, headers, sample } of pipelines) {
     const others = routed === undefined ? "" : `, routed to ${routed.join(", ")}`
     const kept = headers === undefined ? "" : `; record headers: ${headers.join(", ")}`
     const to = topic === undefined ? sink : `topic ${topic}`
-    console.log(`${id}: ${listen}${path} -> ${to}${others}; verification: ${verification}${kept}`)
+    console.log(
+      `${id}: ${listen}${path} -> ${to}${others}; verification: ${verification}${kept}${showSample(sample)}`,
+    )
   }
   console.log(`admin: ${admin}`)
 }
@@ -107,6 +110,7 @@ function describe({ connections, pipelines, admin: { listen } }: Plan) {
       const { host, port, path } = pipeline.source.values as { host: string; port: number; path: string }
       const { connection = first, topic } = pipeline.sink.values as { connection?: string; topic?: string }
       const verification = describeVerification(pipeline)
+      const sample = routeOfSample(pipeline)
       // names or patterns
       const routed = pipeline.processors.flatMap((it) =>
         typeof it === "function" ? [] : (it.component.routing?.(it.values).topics ?? []),
@@ -125,10 +129,19 @@ function describe({ connections, pipelines, admin: { listen } }: Plan) {
         ...(routed.length > 0 && { routed }),
         verification,
         ...(headers.length > 0 && { headers: [...new Set(headers)] }),
+        ...(sample && { sample }),
       }
     }),
     admin: listen === "off" ? "off" : formatEndpoint(listen),
   }
+}
+
+/** Where a sample of the sender's events goes. */
+function showSample(sample: SampleRoute | undefined): string {
+  if (sample === undefined) return ""
+  const { sender, type, topics, reason } = sample
+  const what = type ? `${sender} (${type})` : sender
+  return `; a sample of ${what} ${topics.length === 0 ? `is not published (${reason})` : `goes to ${topics.join(", ")}`}`
 }
 
 /** How senders are verified: `stripe (hmac), mode enforce`. */

@@ -296,4 +296,4 @@ function warningLog(warn: (text: string) => void): Logger {
   return log
 }
 
-const SILENT = warningLog(ignore)
+export const SILENT = warningLog(ignore)

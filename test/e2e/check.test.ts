@@ -240,3 +240,50 @@ test("says which topics a Router may choose", async () => {
     ["events.a*", "events.b"],
   ])
 })
+
+test("says where a sample of the sender's events goes, by the steps before the Router and its own", async () => {
+  const pipeline = (id: string, provider: string, more: string): string => `[pipeline:${id}:WebHookSource]
+path = /${id}
+[pipeline:${id}:Verifier]
+provider = ${provider}
+secret = obviously-fake-secret
+${more}
+[pipeline:${id}:BrokerSink]
+topic = ${id}
+`
+  const router = (id: string, by: string, lines: string): string =>
+    `[pipeline:${id}:Router]\nby = ${by}\n${lines}\nunsigned = true`
+  const text = [
+    "[connection:log]\ndirectory = data\n[defaults:WebHookSource]\nhost = 127.0.0.1\n",
+    pipeline("several", "github", router("several", "header:X-GitHub-Event", "push = commits, audit")),
+    pipeline("form", "twilio", router("form", "json:/From", "+* = sms")),
+    pipeline("none", "github", router("none", "json:/action", "opened = issues")),
+    pipeline("dropped", "github", router("dropped", "event:type", "push = drop")),
+    pipeline(
+      "filtered",
+      "github",
+      `[pipeline:filtered:Filter]\nwhen = event:type\nkeep = ping\n${router("filtered", "event:type", "* = all")}`,
+    ),
+    pipeline("unrouted", "github", ""),
+    pipeline("unknown", "hmac", `header = x-signature\n${router("unknown", "json:/type", "* = all")}`),
+  ].join("")
+  await Bun.write(join(folder.path, "samples.conf"), text)
+  const { stdout } = await hookline(["check", "-c", "samples.conf"], { cwd: folder.path })
+  const found = stdout.matchAll(/^(\w+): 127.*?(?:; (a sample .*))?$/gm)
+  expect(Object.fromEntries([...found].map(([, id, sample]) => [id, sample]))).toEqual({
+    several: "a sample of github (push) goes to commits, audit",
+    form: "a sample of twilio goes to sms",
+    none: "a sample of github (push) goes to none",
+    dropped: "a sample of github (push) is not published (routed_to_drop)",
+    filtered: "a sample of github (push) is not published (filtered)",
+    unrouted: undefined,
+    unknown: undefined,
+  })
+  const json = await hookline(["check", "--json", "-c", "samples.conf"], { cwd: folder.path })
+  const { pipelines } = JSON.parse(json.stdout) as { pipelines: { id: string; sample?: object }[] }
+  expect(pipelines.find(({ id }) => id === "several")!.sample).toEqual({
+    sender: "github",
+    type: "push",
+    topics: ["commits", "audit"],
+  })
+})

@@ -30,6 +30,8 @@ export function sampleRequest(
   return { headers, body: Buffer.from(form === undefined ? JSON.stringify(body) : toForm(form)) }
 }
 
+export const hasSample = (provider: ProviderRef): boolean => sampleOf(provider) !== undefined
+
 function sampleOf(provider: ProviderRef = ""): Sample | undefined {
   if (typeof provider !== "string") return provider.sample
   return Object.hasOwn(SAMPLES, provider) ? SAMPLES[provider] : undefined

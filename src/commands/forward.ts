@@ -2,7 +2,7 @@ import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import { loadForCommand } from "../config/file/load.ts"
 import { HooklineError } from "../errors.ts"
 import { Forward, type ForwardAbout } from "../replay/forward.ts"
-import type { Attempt, Attempted } from "../replay/keyed-target.ts"
+import type { Attempt, OnAttempt } from "../replay/keyed-target.ts"
 import { positionFile, type Positions } from "../replay/positions.ts"
 import { urlTarget } from "../replay/post.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
@@ -99,7 +99,7 @@ function describe(
 }
 
 /** Prints a line for each event: time, type, place, and the target's answer; of tries in a row that fail alike, the first. */
-function printer(typeOf: (record: StoredRecord) => string): Attempted {
+function printer(typeOf: (record: StoredRecord) => string): OnAttempt {
   const paint = painter(isColoured(process.stdout.isTTY === true, process.env))
   let tried: { record: StoredRecord; reason: string } | undefined
   return (record, attempt, retryInMs) => {

@@ -35,7 +35,7 @@ export interface Attempt {
 }
 
 /** Called after each attempt; `retryInMs` when there will be another. */
-export type Attempted = (record: StoredRecord, attempt: Attempt, retryInMs: number | undefined) => void
+export type OnAttempt = (record: StoredRecord, attempt: Attempt, retryInMs: number | undefined) => void
 
 /** When a record that fails is refused for good. */
 export interface Patience {
@@ -56,7 +56,7 @@ export interface KeyedTargetOptions {
   /** 1 unless given: one after the other. */
   readonly concurrency?: number | undefined
   readonly patience?: Patience
-  readonly attempted?: Attempted | undefined
+  readonly attempted?: OnAttempt | undefined
 }
 
 interface Entry {

@@ -1,7 +1,7 @@
 import type { LogReader, StoredRecord } from "../../brokers/broker.ts"
 import type { HooklineError } from "../../errors.ts"
 import { ReplayJob } from "../../replay/job.ts"
-import type { Attempt, Attempted } from "../../replay/keyed-target.ts"
+import type { Attempt, OnAttempt } from "../../replay/keyed-target.ts"
 import { urlTarget } from "../../replay/post.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
 import { untilAvailable } from "../../replay/until-available.ts"
@@ -79,7 +79,7 @@ export class Forwarding {
   }
 
   /** Reports results, and of attempts in a row that fail the first. */
-  #attempted(): Attempted {
+  #attempted(): OnAttempt {
     const { target, onResult } = this.#options
     let retried: StoredRecord | undefined
     return (record, attempt, retryInMs) => {

@@ -11,8 +11,11 @@ import {
   resolveSection,
   type Found,
   type OptionsFromCode,
+  type Resolved,
 } from "../../config/options/resolve.ts"
-import type { FileSection } from "../../config/file/configuration-file.ts"
+import { placeOf, type FileSection } from "../../config/file/configuration-file.ts"
+import type { OptionSet } from "../../config/options/option.ts"
+import type { Section } from "../../config/options/section.ts"
 import { TRACES } from "../../config/sections/traces.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
 import { RECONCILE } from "../../config/sections/reconcile.ts"
@@ -40,7 +43,6 @@ import type { ResolvedDraft } from "./resolved-draft.ts"
 import { checkReplay } from "./replay-checks.ts"
 import { checkForwards } from "./forwards.ts"
 import { checkReconciles } from "./reconciles.ts"
-import { resolveNamed } from "./resolve-named.ts"
 import { checkRouting } from "./routing-checks.ts"
 import { checkSenders, withSenderDefaults } from "./sender-defaults.ts"
 import { checkInPipelines, senderOf } from "./sender.ts"
@@ -254,4 +256,23 @@ const planned = ({ component, values }: ResolvedPart) => ({ component, values })
  */
 export function* makePlan(draft: Draft, before?: Plan): Steps<Plan> {
   return yield* planOf(yield* resolveDraft(draft, before))
+}
+
+const ID = /^\w[\w.-]{0,99}$/
+
+/** Reads the sections of a kind that have ids, which are names of files, too. */
+function resolveNamed<O extends OptionSet>(
+  kind: string,
+  declared: Section<O>,
+  sections: ReadonlyMap<string, FileSection> = new Map(),
+  find: (address: string, section: FileSection) => Found,
+  problems: Problems,
+): ReadonlyMap<string, Resolved<O>> {
+  return new Map(
+    [...sections].map(([id, section]) => {
+      if (!ID.test(id))
+        problems.add(placeOf(section), 'its id may have letters, digits, "_", "-" and ".", up to 100')
+      return [id, resolveSection(declared, find(`${kind}:${id}`, section), problems)] as const
+    }),
+  )
 }

@@ -2,7 +2,7 @@ import { extname, join } from "node:path"
 import type { Receiver } from "../../admin/service.ts"
 import { HooklineError } from "../../errors.ts"
 import { isCompiled } from "../../process/thread-url.ts"
-import type { Answer, Call, Worker } from "./worker.ts"
+import type { CallAnswer, Call, Worker } from "./worker.ts"
 
 const PROGRAM = join(import.meta.dir, `../../cli${extname(import.meta.path)}`)
 /** Bun reads nothing from the current folder: as in bin/hookline. */
@@ -31,7 +31,7 @@ export class WorkerProcess {
       // one log: lines up to a pipe's atomic write stay whole, longer ones while no process stalls
       stdio: ["ignore", "inherit", "inherit"],
       serialization: "advanced",
-      ipc: (message) => this.#receive(message as Answer),
+      ipc: (message) => this.#receive(message as CallAnswer),
     })
     this.pid = this.#child.pid
     this.exited = this.#exit()
@@ -67,7 +67,7 @@ export class WorkerProcess {
     return String(this.#child.signalCode ?? `status ${status}`)
   }
 
-  #receive({ number, result, error }: Answer): void {
+  #receive({ number, result, error }: CallAnswer): void {
     const answer = this.#pending.get(number)
     this.#pending.delete(number)
     if (error === undefined) answer?.resolve(result)

@@ -39,7 +39,7 @@ export async function work(load: () => Promise<readonly Component[] | undefined>
 }
 
 async function answer(worker: Worker, { number, name, argument }: Call): Promise<void> {
-  let answer: Answer
+  let answer: CallAnswer
   try {
     const owner: object = name in worker ? worker : worker.receiver
     const calls = owner as { [name: string]: (argument: unknown) => unknown }
@@ -57,7 +57,7 @@ export interface Call {
   readonly argument: unknown
 }
 
-export interface Answer {
+export interface CallAnswer {
   readonly number: number
   readonly result?: unknown
   /** A serialised HooklineError. */
@@ -146,7 +146,7 @@ export class Worker {
   }
 
   /** Serialises an error; an unexpected one is logged with its stack. */
-  describe(error: unknown): NonNullable<Answer["error"]> {
+  describe(error: unknown): NonNullable<CallAnswer["error"]> {
     if (error instanceof HooklineError) return { code: error.code, message: error.message }
     this.#unexpected(error)
     return { code: "internal", message: `unhandled error in a worker: ${(error as Error).message}` }

@@ -34,10 +34,6 @@ export interface BodyForm {
   readonly docs?: string
 }
 
-export const MINUTES = 60_000
-export const HOURS = 60 * MINUTES
-export const SECONDS = 1000
-
 export const NO_TOLERANCE =
   "The provider documents no tolerance and may deliver late, so the time is unchecked unless tolerance is set."
 

@@ -1,4 +1,5 @@
-import { likeStripe, MINUTES, type Preset } from "../preset.ts"
+import { MINUTES } from "../delivery-facts.ts"
+import { likeStripe, type Preset } from "../preset.ts"
 
 /** Senders that sign a time and the body by an HMAC. */
 export const TIMED: { readonly [name: string]: Preset } = {

@@ -1,7 +1,8 @@
 import { ed25519Signature, rsaSignature } from "../../schemes/asymmetric.ts"
 import { jwt } from "../../schemes/jwt.ts"
 import { basic, tokenIn } from "../../schemes/token.ts"
-import { MINUTES, SECONDS, type Preset } from "../preset.ts"
+import { MINUTES, SECONDS } from "../delivery-facts.ts"
+import type { Preset } from "../preset.ts"
 
 /** Senders with public keys, JSON Web Tokens, tokens and passwords. */
 export const TOKENS_AND_KEYS: { readonly [name: string]: Preset } = {

@@ -63,7 +63,7 @@ async function componentsOf(file: string): Promise<readonly Component[]> {
   if (file.includes(":"))
     throw new HooklineError("usage", `a colon separates paths in $${VARIABLE}; rename the file`)
   try {
-    await Bun.file(file).stat()
+    await Bun.file(file).bytes()
   } catch (error) {
     throw new HooklineError("no_input", whyUnreadable(error), { cause: error })
   }
@@ -75,17 +75,19 @@ async function componentsOf(file: string): Promise<readonly Component[]> {
     module = (await within(LOAD_MS, import(file) as Promise<object>, late)) as object
   } catch (cause) {
     if (cause instanceof HooklineError) throw cause
-    throw new HooklineError("config", `can't be loaded: ${describe(cause, file)}`, { cause })
+    throw new HooklineError("config", `can't be loaded: ${describe(cause)}`, { cause })
   }
   const found = Object.values(module).filter(isComponent)
   if (found.length > 0) return found
   throw new HooklineError("config", "exports no component; export what defineComponent returns")
 }
 
-/** An error and the line of the module that it is from, where that is known. */
-function describe(error: unknown, file: string): string {
-  if (error instanceof AggregateError) return error.errors.map((it) => describe(it, file)).join("; ")
-  const { message = String(error), position, stack = "" } = error as Partial<BuildMessage & Error>
-  const line = position?.line ?? new RegExp(`${RegExp.escape(file)}:(\\d+)`).exec(stack)?.[1]
-  return line === undefined ? message : `${message} (line ${line})`
+/** The first error, and where it is from, if that is known. */
+function describe(error: unknown): string {
+  const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [error]
+  if (!(first instanceof Error || first instanceof BuildMessage)) return String(first)
+  const { file, line } = ("position" in first ? first.position : undefined) ?? {}
+  const [, thrown] = /(\/[^\s()]+:\d+):\d+/.exec(first instanceof Error ? (first.stack ?? "") : "") ?? []
+  const place = file === undefined ? thrown : `${file}:${line}`
+  return place === undefined ? first.message : `${first.message} (${place})`
 }

@@ -99,8 +99,14 @@ test("workers load the modules, too; a changed one takes effect with a restart, 
 })
 
 const WRONG: readonly [name: string, module: string, status: number, message: string | RegExp][] = [
-  ["throws", 'const a = 1\nthrow new Error("no licence")', 78, "can't be loaded: no licence (line 2)"],
-  ["does not parse", "\nexport const = 1", 78, /can't be loaded: .*\(line 2\)/],
+  [
+    "throws",
+    'const a = 1\nthrow new Error("no licence")',
+    78,
+    /can't be loaded: no licence \(\/.*\/my\.ts:2\)$/,
+  ],
+  ["does not parse", "\nexport const = 1", 78, /can't be loaded: .* \(\/.*\/my\.ts:2\)$/],
+  ["throws what is no error", "throw undefined", 78, "can't be loaded: undefined"],
   [
     "imports a package that is not there",
     'import "no-such-package"',
@@ -162,4 +168,44 @@ test("a module that is not there, and a component that can't be created, are nam
       expect.stringContaining("component Failing of pipeline hooks could not be created: out of paper"),
     ])
   }
+})
+
+test("a sink of a module takes the place of BrokerSink; a second sink is an error", async () => {
+  const here = folder.make("sink")
+  const sink = `import { Accepted, defineComponent } from "hookline"
+export default defineComponent({
+  kind: "sink", name: "Collect", summary: "", options: {},
+  create: () => async (event) => {
+    await Bun.write(${JSON.stringify(join(here, "collected"))}, event.body)
+    return new Accepted({ partition: 0, offset: 0 })
+  },
+})`
+  await Bun.write(join(here, "my.ts"), sink)
+  const sections = "[pipeline:hooks:WebHookSource]\nhost = 127.0.0.1\n[pipeline:hooks:Collect]\n"
+  const args = ["--components", "my.ts"]
+  await Bun.write(join(here, "pipelines.conf"), sections)
+  const checked = await hookline(["check", ...args], { cwd: here })
+  expect(checked.stdout).toContain("hooks: 127.0.0.1:8080/webhook -> Collect; verification: none\n")
+  await using running = await startHookline(sections.replace("1\n", "1\nport = 0\n"), { folder: here, args })
+  expect((await post(running.urls["hooks"]!, { n: 1 })).status).toBe(200)
+  expect(await Bun.file(join(here, "collected")).json()).toMatchObject({ n: 1, source: "webhook" })
+  await Bun.write(join(here, "pipelines.conf"), `${sections}[pipeline:hooks:BrokerSink]\ntopic = hooks`)
+  const both = await hookline(["check", ...args], { cwd: here })
+  expect([both.status, both.stderr]).toEqual([
+    78,
+    expect.stringContaining(
+      "pipelines.conf:4: [pipeline:hooks:BrokerSink]: is a second sink of the pipeline; remove one of them",
+    ),
+  ])
+})
+
+test("verify passes over the sections of components that it does not know", async () => {
+  const here = folder.make("verified")
+  const verifier = "[pipeline:hooks:Verifier]\nprovider = github\nsecret = obviously-fake-secret\n"
+  await Bun.write(join(here, "pipelines.conf"), pipeline("Refuse", `${verifier}[defaults:Refuse]`))
+  await Bun.write(join(here, "body.json"), "{}")
+  const { status, stdout } = await hookline(["verify", "--pipeline", "hooks", "--body", "body.json"], {
+    cwd: here,
+  })
+  expect([status, stdout]).toEqual([1, expect.stringContaining("GitHub: hmac")])
 })

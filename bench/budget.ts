@@ -2,6 +2,7 @@ import type { Sample } from "./measure.ts"
 import { median, medianSample, ratios } from "./median.ts"
 import { closed } from "./parts.ts"
 import type { PartResult, Results } from "./results.ts"
+import type { Sizes, SizeSample } from "./scale-sizes.ts"
 
 /** Limits that `npm run bench:guard` holds too. */
 export const CPU_TO_BARE = 2
@@ -132,4 +133,57 @@ function line<T>(
   if (value === undefined) return [what, limit, "not measured", ""]
   const [measured, isMet] = judge(value)
   return [what, limit, measured, isMet ? "yes" : "**no**"]
+}
+
+const REST_KB = 12
+const USED_KB = 15
+const EACH_MS = 0.1
+const TURN_MS = 20
+const METRICS_MB = 10
+
+/** The budget of numbers of pipelines: its head, its limits, and a row for each number. */
+export function sizesTable(sizes: Sizes): [head: string[], rows: string[][]] {
+  const one = sizes["1"]!
+  const bounded = (value: number, limit: number, digits: number): string =>
+    value > limit ? `**${value.toFixed(digits)}**` : value.toFixed(digits)
+  // of fewer, most is what compiling and the heap's first growth take
+  const isMany = (pipelines: string): boolean => Number(pipelines) >= 10_000
+  const rows = Object.entries(sizes).map(([pipelines, it]) => {
+    const each = (of: (it: SizeSample) => number, limit: number, digits: number): string =>
+      pipelines === "1"
+        ? ""
+        : bounded(
+            (of(it) - of(one)) / (Number(pipelines) - 1),
+            isMany(pipelines) ? limit : Number.POSITIVE_INFINITY,
+            digits,
+          )
+    return [
+      Number(pipelines).toLocaleString("en"),
+      it.restMiB.toFixed(0),
+      each((one) => one.restMiB * 1024, REST_KB, 1),
+      each((one) => one.usedMiB * 1024, USED_KB, 1),
+      each((one) => one.startCpuMs, EACH_MS, 2),
+      each((one) => one.checkCpuMs, EACH_MS, 2),
+      each((one) => one.reloadCpuMs, EACH_MS, 2),
+      bounded(it.reloadTurnMs, TURN_MS, 0),
+      bounded(it.scrapeTurnMs, TURN_MS, 0),
+      bounded(it.metricsMB, METRICS_MB, 2),
+    ]
+  })
+  const limits = ["budget", "", `${REST_KB}`, `${USED_KB}`, ...Array<string>(3).fill(`${EACH_MS}`)]
+  return [
+    [
+      "pipelines",
+      "MiB at rest",
+      "KB each",
+      "KB each, in use",
+      "start: ms each",
+      "check: ms each",
+      "a reload that adds one: ms each",
+      "its longest turn, ms",
+      "a scrape's longest turn, ms",
+      "/metrics, MB",
+    ],
+    [[...limits, `${TURN_MS}`, `${TURN_MS}`, `${METRICS_MB}`], ...rows],
+  ]
 }

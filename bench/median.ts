@@ -7,8 +7,10 @@ export function median(values: readonly number[]): number {
 }
 
 /** The median of each figure by itself. */
-export function medianSample(samples: readonly Sample[]): Sample {
-  const figures = Object.keys(samples[0]!) as (keyof Sample)[]
+export function medianSample<T extends { readonly [K in keyof T]: number } = Sample>(
+  samples: readonly T[],
+): T {
+  const figures = Object.keys(samples[0]!) as (keyof T & string)[]
   return Object.fromEntries(figures.map((key) => [key, median(samples.map((one) => one[key]))])) as never
 }
 

@@ -1,10 +1,18 @@
 import { join } from "node:path"
-import { budget } from "./budget.ts"
+import { budget, sizesTable } from "./budget.ts"
 import type { Sample } from "./measure.ts"
 import { medianSample } from "./median.ts"
 import { parts, type Part } from "./parts.ts"
 import { barChart, lineChart, logarithmicMarks, type Series } from "./picture.ts"
-import { DOCS, writeBetween, type PartResult, type Results } from "./results.ts"
+import {
+  DOCS,
+  readResults,
+  writeBetween,
+  writeResults,
+  type PartResult,
+  type Results,
+  type SizesResult,
+} from "./results.ts"
 import { figure, markdownTable, ratio, rowsOf, sampleTable, TITLE, type Column } from "./table.ts"
 import { targetNamed } from "./targets.ts"
 
@@ -17,7 +25,16 @@ export async function writePage(results: Results): Promise<void> {
   for (const { name, svg } of pictures) await Bun.write(join(DOCS, name), svg)
   const images = pictures.map(({ name, title }) => `![${title}](${name})\n\n`).join("")
   const table = markdownTable(["", "budget", "measured", "met"], budget(results))
-  await writeBetween(BEGIN, END, `${images}## The budget\n\n${table}\n\n${sections(results)}`)
+  const many = results.sizes === undefined ? "" : `${manyPipelines(results.sizes)}\n\n`
+  await writeBetween(BEGIN, END, `${images}## The budget\n\n${table}\n\n${many}${sections(results)}`)
+}
+
+/** Keeps what was measured, beside what other runs measured. */
+export async function keep(found: Partial<Results>): Promise<void> {
+  const before = await readResults()
+  const results = { ...before, ...found, parts: { ...before.parts, ...found.parts } }
+  await writeResults(results)
+  await writePage(results)
 }
 
 /** A part's table: medians, and CPU beside Hookline's. */
@@ -28,6 +45,12 @@ export function partTable(part: Part, { samples }: PartResult): string {
     COLUMNS,
     part.cases.flatMap(({ name }) => rowsOf(targets, targetNamed(base), name, samples)),
   )
+}
+
+/** The lines of the budget for numbers of pipelines. */
+function manyPipelines({ measured, machine, rounds, sizes }: SizesResult): string {
+  const how = `Pipelines on the embedded log, each with a Verifier, a path and a topic of its own; ${measured}, ${machine}; medians of ${rounds}. Times are the processor's, of all threads; "each" leaves out what one pipeline takes, and bold is beyond the budget, which is for 10,000 and more: of fewer most is what compiling and the heap's growth take.`
+  return `${how}\n\n${markdownTable(...sizesTable(sizes))}`
 }
 
 const COLUMNS: readonly Column[] = [

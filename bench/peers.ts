@@ -7,9 +7,9 @@ import { readFlags } from "./flags.ts"
 import { openBenchKafka, type BenchKafka } from "./kafka.ts"
 import { machine } from "./machine.ts"
 import { findOha } from "./oha.ts"
-import { partTable, writePage } from "./page.ts"
+import { keep, partTable } from "./page.ts"
 import { parts, type Part } from "./parts.ts"
-import { readResults, today, writeResults, type Results } from "./results.ts"
+import { today } from "./results.ts"
 import { measureInTurn } from "./rounds.ts"
 import { soak } from "./soak.ts"
 import { Lacking, type Target } from "./target.ts"
@@ -68,15 +68,8 @@ async function main(): Promise<void> {
     console.log(
       `soak: ${events} events, p99 ${p99} ms, ${cpuPerEvent.toFixed(1)} us an event, ${peak} MiB at most`,
     )
-    if (flags.write) await keep({ parts: {}, soak: soaked })
+    if (flags.write) await keep({ soak: soaked })
   }
-}
-
-async function keep(found: Results): Promise<void> {
-  const before = await readResults()
-  const results = { ...before, ...found, parts: { ...before.parts, ...found.parts } }
-  await writeResults(results)
-  await writePage(results)
 }
 
 function partNamed(name: string): Part {

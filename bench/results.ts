@@ -1,4 +1,5 @@
 import { join } from "node:path"
+import type { SizeSample } from "./scale-sizes.ts"
 import type { Samples } from "./rounds.ts"
 
 /** What was measured of one part, in one run. */
@@ -25,10 +26,20 @@ export interface SoakResult {
   readonly memory: readonly number[]
 }
 
+/** What numbers of pipelines cost, by `npm run bench:scale -- --parts sizes --write`. */
+export interface SizesResult {
+  readonly measured: string
+  readonly machine: string
+  readonly rounds: number
+  /** By the number of pipelines. */
+  readonly sizes: { readonly [pipelines: string]: SizeSample }
+}
+
 /** Everything that docs/benchmarks.md shows, whichever run it is of. */
 export interface Results {
   readonly parts: { readonly [part: string]: PartResult }
   readonly soak?: SoakResult
+  readonly sizes?: SizesResult
 }
 
 /** The day, as results name it. */

@@ -7,7 +7,7 @@ import { median } from "./median.ts"
 import { timed, times } from "./rounds.ts"
 import { headersOf, SECRET } from "./target.ts"
 
-interface How {
+export interface How {
   readonly pipelines: number
   readonly checkout: string
   readonly seconds: number
@@ -25,12 +25,14 @@ interface Watched {
   readonly started: StartedHookline
   /** The longest request, under load, and the longest turn of the event loop, without load, while something is done. */
   during(work: () => Promise<unknown>): Promise<Seen>
+  /** The longest turn of the event loop, without load. */
+  turns(work: () => Promise<unknown>): Promise<Pick<Seen, "turnMs" | "turnCpuMs">>
 }
 
 /** A load that takes half of what a processor has, so that a request waits for what holds the event loop and no other. */
 const CONNECTIONS = 4
 
-async function withMany<T>(
+export async function withMany<T>(
   { pipelines, checkout, seconds }: How,
   use: (it: Watched) => Promise<T>,
 ): Promise<T> {
@@ -52,6 +54,9 @@ async function withMany<T>(
     await Bun.sleep(500)
     await work()
     const { longest = Number.NaN } = await loaded
+    return { requestMs: longest, ...(await turnsOf(work)) }
+  }
+  const turnsOf: Watched["turns"] = async (work) => {
     process.kill(started.pid, "SIGUSR2")
     await Bun.sleep(50)
     await work()
@@ -59,15 +64,15 @@ async function withMany<T>(
     while (!(await Bun.file(turns).exists())) await Bun.sleep(10)
     const { ms, cpuMs } = (await Bun.file(turns).json()) as { ms: number; cpuMs: number }
     rmSync(turns)
-    return { requestMs: longest, turnMs: ms, turnCpuMs: cpuMs }
+    return { turnMs: ms, turnCpuMs: cpuMs }
   }
-  await load()
-  return await use({ started, during })
+  return await use({ started, during, turns: turnsOf })
 }
 
 /** What reloads do, of each kind of change; medians, and the worst of what holds requests. */
 export function reloadRows(how: How): Promise<string[][]> {
   return withMany(how, async ({ started, during }) => {
+    await during(() => Promise.resolve())
     const first = started.configuration
     const port = Number(new URL(started.url!).port)
     let changes = 0
@@ -125,14 +130,23 @@ export function metricsRows(how: How): Promise<string[][]> {
       return [name, (bytes / 1000).toFixed(0), median(took).toFixed(0), ...worst(seen)]
     }
     const rows = [await row("one has had events")]
-    const headers = await headersOf("{}", SECRET)
-    const origin = new URL(started.url!).origin
-    for (let at = 0; at < how.pipelines - 1; at++) {
+    await postToEach(started, how.pipelines)
+    return [...rows, await row("all have had events")]
+  })
+}
+
+/** An event for each idle pipeline, a few at a time. */
+export async function postToEach({ url }: StartedHookline, pipelines: number): Promise<void> {
+  const headers = await headersOf("{}", SECRET)
+  const { origin } = new URL(url!)
+  let next = 0
+  const post = async (): Promise<void> => {
+    for (let at = next++; at < pipelines - 1; at = next++) {
       const { ok, status } = await fetch(`${origin}/idle/${at}`, { method: "POST", body: "{}", headers })
       if (!ok) throw new Error(`an idle pipeline answered ${status}`)
     }
-    return [...rows, await row("all have had events")]
-  })
+  }
+  await Promise.all(Array.from({ length: 16 }, post))
 }
 
 export async function startRows({ pipelines, checkout, rounds }: How): Promise<string[][]> {

@@ -8,6 +8,8 @@
  *     reload      on the embedded log: the longest request, and the longest turn of the event loop, while a reload runs
  *     metrics     the size of /metrics, how long it takes, and the same of requests and turns meanwhile
  *     start       from the start of the process to the first event that is accepted
+ *     sizes       memory, start, check, reload and metrics of each number in `--sizes`; with `--write` these are lines of
+ *                 the budget in docs/benchmarks.md
  *
  * `--pipelines N`, `--partitions N`, `--keys N` set the sizes, `--seconds N` and `--rounds N` the length, `--checkout DIR`
  * measures the Hookline in that folder instead of this one.
@@ -18,22 +20,28 @@ import { hookline, idleTopic, type Variant } from "./hookline.ts"
 import { openBenchKafka, type BenchKafka } from "./kafka.ts"
 import { machine } from "./machine.ts"
 import { median, ratios } from "./median.ts"
+import { sizesTable } from "./budget.ts"
+import { keep } from "./page.ts"
 import { closed } from "./parts.ts"
+import { today } from "./results.ts"
+import { measureSizes } from "./scale-sizes.ts"
 import { measureInTurn } from "./rounds.ts"
 import { metricsRows, reloadRows, startRows } from "./scale-loop.ts"
 import { figure, markdownTable, rowsOf, sampleTable, TITLE } from "./table.ts"
 import type { Target } from "./target.ts"
 
-const PARTS = ["embedded", "kafka", "partitions", "reload", "metrics", "start"]
+const PARTS = ["embedded", "kafka", "partitions", "reload", "metrics", "start", "sizes"]
 
 const { pipelines, partitions, keys, seconds, rounds, connections, ...flags } = readFlags({
-  parts: PARTS.join(","),
+  parts: PARTS.filter((part) => part !== "sizes").join(","),
   pipelines: 2000,
   partitions: 500,
   keys: 200_000,
   seconds: 3,
   rounds: 3,
   connections: 64,
+  sizes: "1,100,1000,10000,50000",
+  write: false,
   checkout: join(import.meta.dir, ".."),
 })
 const checkout = resolve(flags.checkout)
@@ -104,6 +112,12 @@ async function main(): Promise<void> {
     tables.push(markdownTable([`/metrics ${of}`, "KB", "took ms", ...LONGEST], await metricsRows(how)))
   if (parts.includes("start"))
     tables.push(markdownTable(["start of", "ms to the first event"], await startRows(how)))
+  if (parts.includes("sizes")) {
+    const sizes = await measureSizes(flags.sizes.split(",").map(Number), how)
+    tables.push(markdownTable(...sizesTable(sizes)))
+    const result = { measured: today(), machine: machine(), rounds, sizes }
+    if (flags.write) await keep({ sizes: result })
+  }
   console.log(
     `\n${machine()}, ${connections} connections, 1.1 KB bodies, medians of ${rounds} rounds of ${seconds} s\n`,
   )

@@ -67,6 +67,8 @@ export class EmbeddedBroker implements Broker {
   #kept = { ms: FOREVER, bytes: FOREVER }
   #partitions: number
   #topics: readonly string[] = []
+  /** Those among them that the open file has. */
+  readonly #prepared = new Set<string>()
   /** Dedupe keys up to this id are deleted with the next batch. */
   #forgetThroughId: number | undefined
   /** Keys of the batch that the thread has, or had when the file failed: reopening it shows whether their records are in it. */
@@ -121,6 +123,7 @@ export class EmbeddedBroker implements Broker {
           return one?.untilMs === untilMs ? one.id : undefined
         })
         this.#grow(this.#partitions)
+        this.#prepared.clear()
         this.prepare(this.#topics)
         this.#kafka?.open()
       },
@@ -189,7 +192,10 @@ export class EmbeddedBroker implements Broker {
   /** While another process holds the file, publishing to a topic creates it. */
   prepare(topics: readonly string[]): void {
     this.#topics = topics
-    this.#prepareFrom(topics, 0)
+    this.#prepareFrom(
+      topics.filter((name) => !this.#prepared.has(name)),
+      0,
+    )
   }
 
   ready(): true | string {
@@ -216,10 +222,12 @@ export class EmbeddedBroker implements Broker {
 
   /** A few topics at a time, with commits in between: creating one takes milliseconds where there are thousands. */
   #prepareFrom(topics: readonly string[], from: number): void {
+    const wanted = this.#topics
     const some = topics.slice(from, from + PREPARE_TOPICS)
     if (some.length === 0) return
     this.#writer.do("prepare", [some], ({ kind }) => {
-      const isWanted = this.#topics === topics && this.#closing === undefined
+      if (kind === "done") for (const name of some) this.#prepared.add(name)
+      const isWanted = this.#topics === wanted && this.#closing === undefined
       // in another turn: the answers of thousands come at once
       if (isWanted && kind !== "failed") setImmediate(() => this.#prepareFrom(topics, from + PREPARE_TOPICS))
     })

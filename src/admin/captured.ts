@@ -131,7 +131,7 @@ export class Captures implements Capture {
       status,
       ...reasonOf(outcome),
       bytes: bytes ?? null,
-      place: placeOf({ outcome, event }),
+      place: publishedPlaceOf({ outcome, event }),
     }
     const content: Content = {
       query: request.query,
@@ -209,7 +209,7 @@ function reasonOf(outcome: Outcome | undefined): Pick<Captured, "reason" | "deta
 }
 
 /** Where it was published; undefined: not known, or a list, which became several records and has no body left. */
-export function placeOf({
+export function publishedPlaceOf({
   outcome,
   event,
 }: Pick<AnsweredRequest, "outcome" | "event">): PublishedPlace | undefined {

@@ -7,7 +7,7 @@ export const isPlaced = ({ key, sourcePartition }: Record): boolean =>
   key !== undefined || sourcePartition !== undefined
 
 /** The partition of a placed record, in a topic of that many. */
-export function placeOf({ key, sourcePartition: from }: Record, count: number): number {
+export function partitionFor({ key, sourcePartition: from }: Record, count: number): number {
   if (from !== undefined && (key === undefined || from.of === count)) return from.number % count
   return partitionOf(key!, count)
 }

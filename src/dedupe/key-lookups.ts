@@ -87,7 +87,7 @@ export class KeyLookups {
         return void setTimeout(this.#ask, BUSY_RETRY_MS)
       }
       for (const [at, { key, resolve, reject }] of lookups.entries()) {
-        if (answer.kind === "failed") reject(unavailable(answer))
+        if (answer.kind === "failed") reject(storeUnavailable(answer))
         else resolve(this.#conclude(key, answer.value[at] ?? 0))
       }
       if (this.#waiting.length > 0) this.#ask()
@@ -96,5 +96,5 @@ export class KeyLookups {
 }
 
 /** Why a store whose file is closed claims no key. */
-export const unavailable = ({ reason, cause }: Failure): HooklineError =>
+export const storeUnavailable = ({ reason, cause }: Failure): HooklineError =>
   new HooklineError("unavailable", reason, { cause })

@@ -8,7 +8,7 @@ import { DurableWriter, type WriterDependencies } from "../storage/durable-write
 import type { Logger } from "../telemetry/log.ts"
 import { JournalReader } from "./journal-reader.ts"
 import { dedupeFileIn, KeyDatabase } from "./key-database.ts"
-import { KeyLookups, unavailable } from "./key-lookups.ts"
+import { KeyLookups, storeUnavailable } from "./key-lookups.ts"
 import type { KeyClaim, KeyStore } from "./key-store.ts"
 import { KeyWrites } from "./key-writes.ts"
 
@@ -60,7 +60,7 @@ export class SqliteKeys implements KeyStore {
       log,
       unopened,
       failed: (failure) => {
-        this.#lookups.rejectAll(unavailable(failure))
+        this.#lookups.rejectAll(storeUnavailable(failure))
         this.#writes.refuseAll()
       },
       recovered: () => this.#writes.write(),
@@ -82,7 +82,7 @@ export class SqliteKeys implements KeyStore {
   claim(key: string, deadlineMs: number): KeyClaim | Promise<KeyClaim> {
     if (this.#closing !== undefined) throw new HooklineError("unavailable", `${this.#title} is closing`)
     const { failure } = this.#writer
-    if (failure !== undefined) throw unavailable(failure)
+    if (failure !== undefined) throw storeUnavailable(failure)
     const { problem } = this.#journal
     if (problem !== undefined) throw new HooklineError("unavailable", problem)
     if (this.#claimOf(this.#writes.untilOf(key)) === "duplicate") return "duplicate"

@@ -1,4 +1,4 @@
-import { placeOf, type Captures } from "../admin/captured.ts"
+import { publishedPlaceOf, type Captures } from "../admin/captured.ts"
 import type { Receiver } from "../admin/service.ts"
 import type { Servers } from "../http/server.ts"
 
@@ -20,7 +20,7 @@ export function receiverOf(captures: Captures, servers: () => Servers): Receiver
         headers: [...response.headers],
         body,
         durationMs: performance.now() - startMs,
-        place: answered && placeOf(answered),
+        place: answered && publishedPlaceOf(answered),
       }
     },
   }

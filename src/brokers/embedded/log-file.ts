@@ -14,7 +14,7 @@ import {
   recordsTable,
   type PartitionRow,
 } from "./log-tables.ts"
-import { isPlaced, placeOf } from "../placement.ts"
+import { isPlaced, partitionFor } from "../placement.ts"
 
 /** A partition as the next commit finds it. */
 export interface OpenPartition {
@@ -173,7 +173,7 @@ export abstract class LogFile extends DurableDatabase {
   /** The partition of a record by its key, as Kafka's producer chooses it; records without one share what is next. */
   #place(topic: OpenTopic, record: Record): OpenPartition {
     const { partitions } = topic
-    if (isPlaced(record)) return partitions[placeOf(record, partitions.length)]!
+    if (isPlaced(record)) return partitions[partitionFor(record, partitions.length)]!
     if (topic.stickyCommit !== this.commits || topic.stickyBytes >= STICKY_BYTES) {
       topic.sticky = (topic.sticky + 1) % partitions.length
       topic.stickyBytes = 0

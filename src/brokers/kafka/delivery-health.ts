@@ -1,4 +1,4 @@
-import { INVALID_TIMESTAMP, nameOf, type ErrorAction } from "./error-actions.ts"
+import { INVALID_TIMESTAMP, errorNameOf, type ErrorAction } from "./error-actions.ts"
 import { FAILING_MS, FAILURE_REMEMBERED_MS } from "./timeouts.ts"
 
 /**
@@ -30,7 +30,7 @@ export class DeliveryHealth {
       (action === "isolate" && errorCode !== INVALID_TIMESTAMP) || action === "retry_then_isolate"
     if (isRecord) return
     this.#failed(nowMs, action === "refuse" || action === "isolate")
-    this.#reason = `error ${nameOf(errorCode)}`
+    this.#reason = `error ${errorNameOf(errorCode)}`
   }
 
   /** The request that held a batch failed. */

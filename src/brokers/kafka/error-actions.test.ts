@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { protocolErrors } from "@platformatic/kafka"
-import { nameOf, errorActionOf } from "./error-actions.ts"
+import { errorNameOf, errorActionOf } from "./error-actions.ts"
 
 const codes = (action: string): string[] =>
   Object.entries(protocolErrors)
@@ -8,7 +8,7 @@ const codes = (action: string): string[] =>
     .map(([name]) => name)
 
 test("codes are written by number and name", () => {
-  expect([nameOf(42), nameOf(-1), nameOf(9999)]).toEqual([
+  expect([errorNameOf(42), errorNameOf(-1), errorNameOf(9999)]).toEqual([
     "42 (INVALID_REQUEST)",
     "-1 (UNKNOWN_SERVER_ERROR)",
     "9999",

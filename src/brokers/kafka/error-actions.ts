@@ -73,7 +73,7 @@ export function errorActionOf(errorCode: number): ErrorAction {
 }
 
 /** An error code as a person looks it up: `42 (INVALID_REQUEST)`. */
-export function nameOf(errorCode: number): string {
+export function errorNameOf(errorCode: number): string {
   const name = NAMES.get(errorCode)
   return name === undefined ? `${errorCode}` : `${errorCode} (${name})`
 }

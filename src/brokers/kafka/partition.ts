@@ -8,7 +8,7 @@ import {
   DUPLICATE_SEQUENCE,
   errorActionOf,
   MESSAGE_TOO_LARGE,
-  nameOf,
+  errorNameOf,
   UNKNOWN_TOPIC,
 } from "./error-actions.ts"
 import { isPlaced } from "../placement.ts"
@@ -253,7 +253,7 @@ export class Partition {
     }
     this.#sequence.raiseEpoch()
     // another producer may have the same id, with a higher epoch
-    if (this.#sequenceErrors === 2) this.topic.context.producerId.reset(`error ${nameOf(errorCode)}`)
+    if (this.#sequenceErrors === 2) this.topic.context.producerId.reset(`error ${errorNameOf(errorCode)}`)
     this.#requeue(batch, nowMs)
   }
 

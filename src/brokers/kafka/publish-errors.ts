@@ -4,7 +4,7 @@ import {
   INVALID_TIMESTAMP,
   INVALID_TOPIC,
   MESSAGE_TOO_LARGE,
-  nameOf,
+  errorNameOf,
   RECORD_LIST_TOO_LARGE,
   TOPIC_NOT_ALLOWED,
 } from "./error-actions.ts"
@@ -35,7 +35,7 @@ export function topicMissing(topic: string, existed: boolean, notCreated: string
 
 /** The topic accepts no record of this client. */
 export function topicRefused(topic: string, errorCode: number): PublishError {
-  const why = TOPIC_REFUSALS[errorCode] ?? `Kafka rejects it with error ${nameOf(errorCode)}`
+  const why = TOPIC_REFUSALS[errorCode] ?? `Kafka rejects it with error ${errorNameOf(errorCode)}`
   return new PublishError("refused", `topic ${topic}: ${why}`)
 }
 
@@ -54,13 +54,13 @@ export function recordRefused(topic: string, errorCode: number): PublishError {
   const clock = errorCode === INVALID_TIMESTAMP ? "; check this machine's clock" : ""
   return new PublishError(
     "refused",
-    `topic ${topic}: Kafka rejects the record with error ${nameOf(errorCode)}${clock}`,
+    `topic ${topic}: Kafka rejects the record with error ${errorNameOf(errorCode)}${clock}`,
   )
 }
 
 /** Errors that say nothing about the batch were all that the broker answered. */
 export const batchRefused = (topic: string, errorCode: number): PublishError =>
-  new PublishError("refused", `topic ${topic}: Kafka keeps answering with error ${nameOf(errorCode)}`)
+  new PublishError("refused", `topic ${topic}: Kafka keeps answering with error ${errorNameOf(errorCode)}`)
 
 /** @param isTooLarge whether the broker accepts smaller requests */
 export function connectionClosed(topic: string, bytes: number, isTooLarge: boolean): PublishError {

@@ -9,7 +9,7 @@ import {
 import { Backoff } from "../../clock/backoff.ts"
 import type { KafkaConnection } from "./connection.ts"
 import { partial } from "./failure.ts"
-import { nameOf, TOPIC_EXISTS } from "./error-actions.ts"
+import { errorNameOf, TOPIC_EXISTS } from "./error-actions.ts"
 import { CREATE_RETRY_MS, CREATE_TIMEOUT_MS } from "./timeouts.ts"
 
 const DESCRIBE_CONFIGS = [describeConfigsV4, describeConfigsV1]
@@ -97,7 +97,7 @@ function outcomeOf(
   if (answer === undefined) return { problem: "no answer about it", isFinal: false }
   const { errorCode, errorMessage } = answer
   if (errorCode === 0 || errorCode === TOPIC_EXISTS) return { problem: undefined, isFinal: true }
-  return { problem: errorMessage ?? `error ${nameOf(errorCode)}`, isFinal: !PASSING.includes(errorCode) }
+  return { problem: errorMessage ?? `error ${errorNameOf(errorCode)}`, isFinal: !PASSING.includes(errorCode) }
 }
 
 /** UNKNOWN_SERVER_ERROR, REQUEST_TIMED_OUT, INVALID_REPLICATION_FACTOR (brokers may be starting), NOT_CONTROLLER, THROTTLING_QUOTA_EXCEEDED */

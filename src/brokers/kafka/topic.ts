@@ -3,7 +3,7 @@ import { Accumulator, PendingQueue, type PendingRecord, type ProducerContext } f
 import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
 import { StaleMetadata, type Metadata } from "./metadata.ts"
 import { Partition } from "./partition.ts"
-import { isPlaced, placeOf } from "../placement.ts"
+import { isPlaced, partitionFor } from "../placement.ts"
 import { cancelled, topicMissing, topicRefused } from "./publish-errors.ts"
 import { STALE_METADATA_LOG_MS, UNKNOWN_TOPIC_MS } from "./timeouts.ts"
 import { CreationSchedule, type Creation } from "./topic-creation.ts"
@@ -60,7 +60,7 @@ export class Topic {
       queue.push(pending)
       return undefined
     }
-    const partition = partitions[placeOf(pending.record, partitions.length)]!
+    const partition = partitions[partitionFor(pending.record, partitions.length)]!
     partition.queue.push(pending)
     this.#busy.add(partition)
     return partition

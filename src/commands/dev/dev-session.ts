@@ -6,7 +6,7 @@ import { escapeControls } from "../../telemetry/escape-controls.ts"
 import type { Report } from "../../verify/explain/report.ts"
 import type { Paint } from "../colours.ts"
 import { prettyBody } from "../pretty-record.ts"
-import { lineMaker, placeOf } from "./event-line.ts"
+import { lineMaker, placeInWords } from "./event-line.ts"
 import { Forwarding, type Forwarded } from "./forwarding.ts"
 
 interface SessionOptions {
@@ -58,7 +58,7 @@ export class DevSession {
   answered(answered: AnsweredRequest): void {
     const { pipeline = "", event } = answered
     const planned = this.#pipelines.get(pipeline)
-    const place = planned && placeOf(answered, String(planned.sink.values["topic"]))
+    const place = planned && placeInWords(answered, String(planned.sink.values["topic"]))
     this.#count(answered)
     if (event !== undefined) this.#lastBody = event.body.slice()
     const body = this.#options.isVerbose && event !== undefined ? `${this.#pretty(event.body)}\n` : ""

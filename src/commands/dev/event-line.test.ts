@@ -4,7 +4,7 @@ import { Event, type RequestInfo } from "../../pipeline/event.ts"
 import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
 import { Accepted, Answered, Dropped, Rejected, type Outcome } from "../../pipeline/outcome.ts"
 import type { PlannedPipeline } from "../../runtime/plan/plan.ts"
-import { lineMaker, placeOf, sizeOf } from "./event-line.ts"
+import { lineMaker, placeInWords, sizeInWords } from "./event-line.ts"
 
 const pipeline = (id: string, provider?: string): PlannedPipeline =>
   ({
@@ -37,7 +37,7 @@ function answered(
 
 const plain = (_: unknown, text: string): string => text
 const line = (it: AnsweredRequest, pipelines = [pipeline("hooks")]): string => {
-  const [time, ...rest] = lineMaker(pipelines, plain)(it, placeOf(it, "topic")).split("  ")
+  const [time, ...rest] = lineMaker(pipelines, plain)(it, placeInWords(it, "topic")).split("  ")
   expect(time).toMatch(/^\d\d:\d\d:\d\d\.\d{3}$/)
   return rest.join("  ")
 }
@@ -59,7 +59,7 @@ test("a Router's topic is the place, and of several pipelines the id is shown", 
   const it = answered(new Accepted({ partition: 0, offset: 1 }))
   it.event!.topic = "chosen"
   expect(line(it, [pipeline("hooks"), pipeline("others")])).toStartWith("200  hooks  a")
-  expect(placeOf(it, "topic")).toBe("chosen[0]@1")
+  expect(placeInWords(it, "topic")).toBe("chosen[0]@1")
 })
 
 test.each([
@@ -87,7 +87,7 @@ test("what is no JSON, or was not read, has neither type nor id", () => {
 })
 
 test("sizes", () => {
-  expect([0, 1023, 1024, 1536, 1024 ** 2, 3.25 * 1024 ** 2].map(sizeOf)).toEqual([
+  expect([0, 1023, 1024, 1536, 1024 ** 2, 3.25 * 1024 ** 2].map(sizeInWords)).toEqual([
     "0 B",
     "1023 B",
     "1.0 KiB",

@@ -19,7 +19,7 @@ const NONE = "-"
 const LONGEST = 60
 
 /** Where an accepted event is: `webhooks[0]@42`. */
-export function placeOf({ outcome, event }: AnsweredRequest, topic: string): string | undefined {
+export function placeInWords({ outcome, event }: AnsweredRequest, topic: string): string | undefined {
   if (outcome?.kind !== "accepted") return undefined
   const { partition, offset } = outcome.receipt
   const name = event?.topic ?? topic
@@ -47,7 +47,7 @@ export function lineMaker(pipelines: readonly PlannedPipeline[], paint: Paint) {
       ...(pipeline === undefined ? [`${request.method} ${shorten(request.path)}`] : []),
       paint("bold", shown(type, event)),
       shown(id, event),
-      bytes === undefined ? NONE : sizeOf(bytes),
+      bytes === undefined ? NONE : sizeInWords(bytes),
       ending,
     ].join("  ")
   }
@@ -91,7 +91,7 @@ function shorten(text: string): string {
 }
 
 /** `512 B`, `1.2 KiB`, `3.4 MiB` */
-export function sizeOf(bytes: number): string {
+export function sizeInWords(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`
   const [unit, size] = bytes < 1024 ** 2 ? ["KiB", 1024] : ["MiB", 1024 ** 2]
   return `${(bytes / (size as number)).toFixed(1)} ${unit}`

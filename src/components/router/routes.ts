@@ -65,7 +65,7 @@ export type Chosen =
   | { readonly none: Unrouted }
 
 /** @internal */
-export const NO_VALUE: Chosen = { none: "no_value" }
+export const WITHOUT_VALUE: Chosen = { none: "no_value" }
 const NO_RULE: Chosen = { none: "no_rule" }
 
 /** The first line that matches decides. @internal */
@@ -76,7 +76,7 @@ export function compileRoutes(valueOf: ValueOf, routes: readonly RouteLine[]): (
   }))
   return (event) => {
     const value = valueOf(event)
-    if (value === undefined) return NO_VALUE
+    if (value === undefined) return WITHOUT_VALUE
     return lines.find(({ matches }) => matches(value))?.chosen ?? NO_RULE
   }
 }

@@ -5,7 +5,7 @@ import { asBuffer } from "../../json/tokens.ts"
 import { EVENT_VALUE } from "../extraction.ts"
 import { compilePatterns } from "../../json/pattern.ts"
 import { isPartOfTopicName, TOPIC_NAME } from "../../pipeline/topic-name.ts"
-import { NO_VALUE, type Chosen } from "./routes.ts"
+import { WITHOUT_VALUE, type Chosen } from "./routes.ts"
 
 /** For messages and the reference. */
 export const TEMPLATE_FORM = `topic-name characters and values in braces, such as events.{json:/type}; a value is ${EVENT_VALUE.form}`
@@ -54,7 +54,7 @@ export function compileTemplate(
     let topic = texts[0]!
     for (let i = 0; i < values.length; i++) {
       const value = values[i]!(event)
-      if (value === undefined) return NO_VALUE
+      if (value === undefined) return WITHOUT_VALUE
       if (value.length > LONGEST_NAME) return INVALID
       topic += asBuffer(value).toString("latin1") + texts[i + 1]!
     }

@@ -7,7 +7,7 @@ import { concealer, masker, type Conceal } from "./conceal.ts"
 import type { RequestDiagnosis } from "./diagnosis.ts"
 import { exampleHeaders } from "./example.ts"
 import { type Inquiry, describeMistake, type Mistake, type MistakeKind } from "./inquiry.ts"
-import { stateOf, type StepName, type StepState } from "./step-state.ts"
+import { stateOfStep, type StepName, type StepState } from "./step-state.ts"
 import { linesAgainst } from "./suggestion.ts"
 import { legend, visible } from "./visible.ts"
 
@@ -135,7 +135,7 @@ async function stepsOf(inquiry: Inquiry, diagnosis: RequestDiagnosis, showing: S
   steps.push([hasToken ? "Token" : "Signature", signature(explanation, hasToken, showing)])
   if (explanation.timestampMs !== undefined || makeVerifier(provider, settings).toleranceMs > 0)
     steps.push(["Time", time(explanation, nowMs)])
-  return steps.map(([name, lines]) => ({ name, state: stateOf(name, diagnosis), lines }))
+  return steps.map(([name, lines]) => ({ name, state: stateOfStep(name, diagnosis), lines }))
 }
 
 /** Whether the secret itself is presented, which is not shown. */

@@ -20,7 +20,7 @@ const FAILED: { readonly [reason in RefusedReason]: "Received" | "Signature" | "
 }
 
 /** How a step ended. A verifier checks the time first; a signature that was not looked at for it is checked by the diagnosis. */
-export function stateOf(name: StepName, { explanation, found }: RequestDiagnosis): StepState {
+export function stateOfStep(name: StepName, { explanation, found }: RequestDiagnosis): StepState {
   const { result, signed, received, timestampMs } = explanation
   if (result instanceof Verified) return "passed"
   const isRead = signed !== undefined || received.length > 0

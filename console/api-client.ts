@@ -1,10 +1,21 @@
 import { signal } from "@preact/signals"
+import type { Caller } from "./api.ts"
 import { sentence } from "./format.ts"
 
 /** Whether the server wants a token: the sign-in form is shown. */
 export const isSignedOut = signal(false)
 /** Counts sign-ins: who was refused before asks again. */
 export const sessions = signal(0)
+
+/** Whether the caller's token may act; what acts is disabled where it may not. */
+export const mayAct = signal(true)
+
+/** Asks what the token may. The live stream reports what fails. */
+export const askCaller = (): Promise<void> =>
+  get<Caller>("session").then(
+    (caller) => void (mayAct.value = caller.may_act),
+    () => undefined,
+  )
 
 /** Why a request to the admin API did not get what it wanted. */
 export class RequestFailure extends Error {

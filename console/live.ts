@@ -1,5 +1,5 @@
 import { effect, signal } from "@preact/signals"
-import { sessions } from "./api-client.ts"
+import { askCaller, sessions } from "./api-client.ts"
 import type { CaptureSummary, Overview, ReplayOverview } from "./api.ts"
 import { readEvents, type StreamState } from "./event-stream.ts"
 
@@ -17,6 +17,7 @@ export const clockSkewMs = signal(0)
 export function followOverview(): void {
   effect(() => {
     void sessions.value
+    void askCaller()
     const leaving = new AbortController()
     void readEvents("/api/live", { event: take, state: (it) => (streamState.value = it) }, leaving.signal)
     return () => leaving.abort()

@@ -43,7 +43,7 @@ function typeOf(schema: JsonSchema): string {
 }
 
 // no service is asked for the document
-const api = makeApi({ service: {}, admission: () => ({ hasToken: () => true }) } as unknown as ApiDeps)
+const api = makeApi({ service: {}, admission: () => ({ tokenOf: () => "none" }) } as unknown as ApiDeps)
 const asked = new Request("http://localhost/api/openapi.json")
 const document = (await (await api.answer(asked, {} as Peer)).json()) as {
   components: { schemas: { [name: string]: JsonSchema } }

@@ -1,3 +1,4 @@
+import { mayAct } from "../api-client.ts"
 import { State } from "../components/values.tsx"
 import { isMac } from "../keyboard.ts"
 import { overview, streamState } from "../live.ts"
@@ -86,6 +87,14 @@ function ServiceState() {
         <State level="warning">connection lost</State>
       ) : (
         <State level={LEVELS[it.state]}>{it.state}</State>
+      )}
+      {!mayAct.value && (
+        <span
+          class="service-token"
+          title="This is the read_token of [admin]: what sends or changes something takes its token"
+        >
+          may only look
+        </span>
       )}
       <span class="service-connections">{it.connections.map(({ id }) => id).join(", ")}</span>
       <span class="service-version">{it.version}</span>

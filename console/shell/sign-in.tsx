@@ -9,7 +9,7 @@ export function SignIn() {
       await post("session", { token: new FormData(form).get("token") })
     } catch (fault) {
       if (!(fault instanceof RequestFailure) || fault.status !== 401) throw fault
-      throw new RequestFailure(401, "That is not the token", "It is the one of [admin] token or token_file.")
+      throw new RequestFailure(401, "That is not the token", "It is the token or read_token of [admin].")
     }
     isSignedOut.value = false
     sessions.value++

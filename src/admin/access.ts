@@ -8,27 +8,42 @@ import { secretTest } from "../verify/schemes/constant-time.ts"
 export interface Access {
   /** The bearer token that callers must present; undefined: none. */
   readonly token?: string | undefined
+  /** The token of those who may look, and not act; none without `token`. */
+  readonly readToken?: string | undefined
   /** Accepted values of Host, in addition to `localhost`, IP addresses and the host that it listens on. */
   readonly hosts?: readonly string[] | undefined
 }
 
+/** The token that a caller has, by its key in `[admin]`; `none`: none is configured, and every caller may act. */
+export type TokenName = "token" | "read_token" | "none"
+
 /** Who is admitted. */
 export interface AdminAccess {
-  readonly token: string | undefined
-  /** Whether a text is the token; without a token every text is. */
-  isToken(text: string): boolean
-  /** Whether a request presents the token, as `Authorization: Bearer`; without a token every request does. */
-  hasToken(request: Request): boolean
+  /** Which token a text is; undefined: it is none. Without a token every text is `none`. */
+  tokenIn(text: string): TokenName | undefined
+  /** Which token a request presents, as `Authorization: Bearer`. */
+  tokenOf(request: Request): TokenName | undefined
   isOwnHost(request: Request): boolean
 }
 
 /** @param host that it listens on */
-export function admissionBy({ token, hosts = [] }: Access, host: string): AdminAccess {
-  const isHeader = token === undefined ? () => true : secretTest(`Bearer ${token}`)
+export function admissionBy({ token, readToken, hosts = [] }: Access, host: string): AdminAccess {
+  const nothing = (): boolean => false
+  const mayAct = token === undefined ? nothing : secretTest(token)
+  const mayLook = readToken === undefined ? nothing : secretTest(readToken)
+  const tokenIn = (text: string): TokenName | undefined => {
+    if (token === undefined) return "none"
+    // both are compared, whichever it is
+    const [acts, looks] = [mayAct(text), mayLook(text)]
+    if (acts) return "token"
+    return looks ? "read_token" : undefined
+  }
   return {
-    token,
-    isToken: token === undefined ? () => true : secretTest(token),
-    hasToken: ({ headers }) => isHeader(headers.get("authorization") ?? ""),
+    tokenIn,
+    tokenOf({ headers }) {
+      const header = headers.get("authorization") ?? ""
+      return tokenIn(header.startsWith("Bearer ") ? header.slice("Bearer ".length) : "")
+    },
     isOwnHost: hostTest([host, ...hosts]),
   }
 }
@@ -63,36 +78,37 @@ export const COOKIE = "hookline-session"
 
 /** Sessions of the page, in memory. A session's id is random, and says nothing of the token. */
 export class Sessions {
-  /** Ends of the sessions by their ids; the session that was used last comes last. */
-  readonly #until = new Map<string, number>()
+  /** By their ids; the session that was used last comes last. */
+  readonly #open = new Map<string, { readonly token: TokenName; readonly untilMs: number }>()
 
-  /** @returns the id of a new session */
-  begin(): string {
+  /** @param token that it was begun with @returns the id of a new session */
+  begin(token: TokenName): string {
     const id = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url")
-    this.#until.set(id, steadyMs() + IDLE_MS)
-    const [oldest] = this.#until.keys()
-    if (this.#until.size > MAX_SESSIONS) this.#until.delete(oldest!)
+    this.#open.set(id, { token, untilMs: steadyMs() + IDLE_MS })
+    const [oldest] = this.#open.keys()
+    if (this.#open.size > MAX_SESSIONS) this.#open.delete(oldest!)
     return id
   }
 
-  /** Whether a request has the cookie of a session. */
-  has(request: Request): boolean {
-    const id = idOf(request)
-    const until = id === undefined ? undefined : this.#until.get(id)
-    if (id === undefined || until === undefined) return false
-    this.#until.delete(id)
-    if (steadyMs() >= until) return false
-    this.#until.set(id, steadyMs() + IDLE_MS)
-    return true
+  /** The token of the session whose cookie a request has; undefined: it has none. */
+  tokenOf(request: Request): TokenName | undefined {
+    const id = idOf(request) ?? ""
+    const session = this.#open.get(id)
+    if (session === undefined) return undefined
+    this.#open.delete(id)
+    const { token, untilMs } = session
+    if (steadyMs() >= untilMs) return undefined
+    this.#open.set(id, { token, untilMs: steadyMs() + IDLE_MS })
+    return token
   }
 
   end(request: Request): void {
-    this.#until.delete(idOf(request) ?? "")
+    this.#open.delete(idOf(request) ?? "")
   }
 
   /** Ends all. */
   clear(): void {
-    this.#until.clear()
+    this.#open.clear()
   }
 }
 

@@ -11,9 +11,10 @@ export const probes = (
   admission: () => AdminAccess,
 ): { readonly [path: string]: Probe } => ({
   "/healthz": () => text(200, "ok\n"),
-  "/readyz": async (request) => readyzAnswer(await service.readiness(), admission().hasToken(request)),
+  "/readyz": async (request) =>
+    readyzAnswer(await service.readiness(), admission().tokenOf(request) !== undefined),
   "/metrics": async (request) => {
-    if (!admission().hasToken(request))
+    if (admission().tokenOf(request) === undefined)
       return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
     const { body, contentType } = await service.metrics(request.headers.get("accept"))
     const headers = { "Content-Type": contentType, Vary: "Accept, Accept-Encoding" }

@@ -37,8 +37,9 @@ test("a fault while a request is answered gets 500 without its cause, which is l
   const fault = new Error("of the process, not for callers")
   const admin = openAdmin(
     { host: "127.0.0.1", port: 0 },
+    undefined,
     {},
-    { service: serviceWith(fault), failed: (error) => faults.push(error), log: { warn() {} } },
+    { service: serviceWith(fault), failed: (error) => faults.push(error), log: { info() {}, warn() {} } },
   )
   try {
     for (const path of ["/readyz", "/metrics"]) {
@@ -65,11 +66,12 @@ test("a check without a Host header, as HAProxy's by default, is answered", asyn
   const faults: unknown[] = []
   const admin = openAdmin(
     { host: "127.0.0.1", port: 0 },
+    undefined,
     {},
     {
       service: { ...serviceWith(new Error("not asked")), readiness: () => READY },
       failed: (error) => faults.push(error),
-      log: { warn() {} },
+      log: { info() {}, warn() {} },
     },
   )
   try {

@@ -1,9 +1,12 @@
 import { listenFailure, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
-import { routesFor, targetOf, type Endpoint } from "../http/routes.ts"
+import { Listener } from "../http/listener.ts"
+import { PathTable, type Endpoint, type RequestHandlers } from "../http/routes.ts"
+import type { ListenerTls } from "../http/tls.ts"
 import { whenScarce } from "../process/descriptors.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { admissionBy, type Access, wrongTokenCounter } from "./access.ts"
+import { auditBy, type AuditTopic } from "./audit.ts"
 import { makeApi } from "./api/api.ts"
 import { problem, problemOf } from "./api/route.ts"
 import { tooManyWrong } from "./api/session.ts"
@@ -18,7 +21,12 @@ export interface AdminDeps {
   readonly service: Service
   /** Called with a fault, which is answered 500. */
   readonly failed: (error: unknown) => void
-  readonly log: Pick<Logger, "warn">
+  readonly log: Pick<Logger, "info" | "warn">
+}
+
+/** Who is admitted, and where acts are published; undefined: nowhere. */
+export interface AdminSettings extends Access {
+  readonly auditTopic?: AuditTopic | undefined
 }
 
 /**
@@ -28,18 +36,26 @@ export interface AdminDeps {
  * kubelets send no token. Requests for another host get 421. Paths that were not sent in their normal form get 404: a
  * proxy may pass `/metrics/../api/send` by a rule for `/metrics`.
  *
+ * @param tls undefined: it speaks plain HTTP
  * @throws HooklineError `listen`
  */
-export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDeps) {
+export function openAdmin(
+  listen: EndpointOptions,
+  tls: ListenerTls | undefined,
+  first: AdminSettings,
+  deps: AdminDeps,
+) {
   const { service, failed } = deps
-  let admission = admissionBy(access, listen.host)
+  let settings = first
+  let admission = admissionBy(settings, listen.host)
   const routes = probes(service, () => admission)
   const wrongTokens = wrongTokenCounter(deps.log)
   const sampler = new Sampler(service, failed)
-  const api = makeApi({ service, sampler, admission: () => admission, wrongTokens, failed })
-  const endpoint: Endpoint = async (request, server, { path }) => {
+  const audit = auditBy(deps.log, () => settings.auditTopic)
+  const api = makeApi({ service, sampler, admission: () => admission, wrongTokens, failed, audit })
+  const respond: Endpoint = async (request, server, { path }) => {
     if (!admission.isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
-    if (isBearer(request) && !admission.hasToken(request)) {
+    if (isBearer(request) && admission.tokenOf(request) === undefined) {
       const waitS = await wrongTokens.count(server.requestIP(request)?.address ?? "")
       if (waitS > 0) return problemOf(tooManyWrong(waitS))!
     }
@@ -48,75 +64,77 @@ export function openAdmin(listen: EndpointOptions, access: Access, deps: AdminDe
     if (request.method !== "GET" && request.method !== "HEAD") return text(405, "", { Allow: "GET, HEAD" })
     return (await route(request)) ?? notFound()
   }
+  const answer: Endpoint = async (...asked) => {
+    try {
+      return await respond(...asked)
+    } catch (error) {
+      failed(error)
+      return text(500, "internal error\n")
+    }
+  }
   try {
-    const serve = (port: number): Bun.Server<undefined> =>
-      Bun.serve({
-        hostname: listen.host,
-        port,
-        routes: routesFor(ALL_PATHS, endpoint, refuse),
-        fetch: (request, server) => refuse(request, server, targetOf(request.url)),
-        // Bun's own page shows the source
-        error(error) {
-          failed(error)
-          return text(500, "internal error\n")
-        },
-      })
-    const listener = keepServing(serve, listen.port, deps)
+    const listener = openListener(listen, tls, answer, failed)
+    const endWatch = whenScarce(() => closeConnections(listener, deps))
     return {
-      url: listener.url,
-      setAccess(next: Access) {
-        if (next.token !== admission.token) api.endSessions()
+      get url() {
+        return listener.url
+      },
+      /** Opens a socket for another certificate. @throws HooklineError `listen` */
+      prepare: (next: ListenerTls | undefined) => listener.prepare(next),
+      set(next: AdminSettings) {
+        if (next.token !== settings.token || next.readToken !== settings.readToken) api.endSessions()
+        settings = next
         admission = admissionBy(next, listen.host)
       },
       async close() {
+        endWatch()
         sampler.close()
         api.close()
         wrongTokens.close()
-        await listener.close()
+        await listener.stop(true)
       },
     }
   } catch (error) {
     sampler.close()
+    const cause = (error as Error).cause as NodeJS.ErrnoException
     throw new HooklineError(
       "listen",
-      `[admin] listen: ${listenFailure(listen, error as NodeJS.ErrnoException)}, or set listen = off`,
-      { cause: error },
+      `[admin] listen: ${listenFailure(listen, cause)}, or set listen = off`,
+      {
+        cause,
+      },
     )
   }
 }
 
-/** Listens until it is closed. Where file descriptors become scarce, all connections are closed, and the port is opened again. */
-function keepServing(
-  serve: (port: number) => Bun.Server<undefined>,
-  firstPort: number,
-  { failed, log }: Pick<AdminDeps, "failed" | "log">,
-): { readonly url: string; close(): Promise<void> } {
-  let server = serve(firstPort)
-  const { url, port } = server
-  const endWatch = whenScarce(() => {
-    try {
-      void server.stop(true)
-      server = serve(port!)
-      log.warn(
-        "admin connections closed: file descriptors had become scarce; raise the limit (ulimit -n, LimitNOFILE), and see who connects to the admin port",
-      )
-    } catch (error) {
-      // tried again by the next check
-      failed(error)
-    }
-  })
-  return {
-    url: url.origin,
-    close() {
-      endWatch()
-      return server.stop(true)
-    },
+/** Bun counts in steps of 4 s. */
+const ADMIN_IDLE_TIMEOUT_S = 10
+
+function openListener(
+  listen: EndpointOptions,
+  tls: ListenerTls | undefined,
+  answer: Endpoint,
+  failed: AdminDeps["failed"],
+): Listener {
+  const endpoints: RequestHandlers["endpoints"] = new PathTable()
+  endpoints.add("/*", { answer })
+  const handlers = { endpoints, unknownPath: refuse, notNormal: refuse, failed }
+  return new Listener(listen, tls, handlers, { isShared: false, idleTimeoutS: ADMIN_IDLE_TIMEOUT_S })
+}
+
+function closeConnections(listener: Listener, { failed, log }: Pick<AdminDeps, "failed" | "log">): void {
+  try {
+    listener.reopen()
+    log.warn(
+      "admin connections closed: file descriptors had become scarce; raise the limit (ulimit -n, LimitNOFILE), and see who connects to the admin port",
+    )
+  } catch (error) {
+    // tried again by the next check
+    failed(error)
   }
 }
 
 const isBearer = ({ headers }: Request): boolean => /^bearer /i.test(headers.get("authorization") ?? "")
-
-const ALL_PATHS = { exactPaths: [], hasPrefixes: true }
 
 const refuse: Endpoint = (_request, _server, { path }) =>
   path.startsWith("/api/")

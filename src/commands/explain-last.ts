@@ -3,11 +3,12 @@ import { CaptureDetail, CaptureExplanation, Overview } from "../admin/api/shapes
 import { atOnce } from "../clock/slices.ts"
 import { readConfigurationFile } from "../config/file/configuration-file.ts"
 import { isConfigured, loadForCommand } from "../config/file/load.ts"
-import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
+import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
-import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
+import { fetchFailure } from "../outgoing/proxied-fetch.ts"
 import { planAdmin } from "../runtime/plan/plan-part.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
+import { askAdmin, CA_VARIABLE } from "./ask-admin.ts"
 import { toText, verdictOf } from "./verify-report.ts"
 
 /**
@@ -63,7 +64,7 @@ async function nothingToExplain(service: AdminClient, pipeline: string | undefin
 
 /** The admin API of the service that runs with a configuration file. */
 class AdminClient {
-  readonly #url: string
+  readonly #place: Parameters<typeof askAdmin>[0]
   readonly #address: string
   readonly #token: string | undefined
   readonly #file: string
@@ -77,7 +78,7 @@ class AdminClient {
     const configuration = hasFile
       ? loadForCommand(file)
       : atOnce(readConfigurationFile(new Uint8Array(), "no file", none))
-    const { listen, token } = planAdmin(configuration)
+    const { listen, token, tls_certificate } = planAdmin(configuration)
     this.#file = configuration.file
     this.#source = hasFile
       ? `the [admin] listen of ${this.#file}`
@@ -87,21 +88,17 @@ class AdminClient {
         `[admin] listen of ${this.#file} is ${listen === "off" ? "off" : "a port that the system chooses"}: the running service can't be asked; set listen = 127.0.0.1:9464`,
       )
     this.#address = formatEndpoint(listen)
-    this.#url = `http://${formatEndpoint(reachable(listen))}`
+    this.#place = { listen, tls_certificate }
     this.#token = token
   }
 
   /** What the API answers; undefined: it has no such thing. @throws HooklineError `unavailable` */
   async get<T extends Shape>(path: string, shape: T): Promise<Static<T> | undefined> {
     const headers = this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
-    const response = await proxiedFetch(this.#url + path, {
-      headers,
-      proxy: false,
-      redirect: "manual",
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    }).catch((error: unknown) => {
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    const response = await askAdmin(this.#place, path, { headers, signal }).catch((error: unknown) => {
       throw unavailable(
-        `no Hookline answers at ${this.#address}, ${this.#source} (${fetchFailure(error)}); does it run, and with this address?`,
+        `no Hookline answers at ${this.#address}, ${this.#source} (${fetchFailure(error, CA_VARIABLE)}); does it run, and with this address?`,
         error,
       )
     })

@@ -8,9 +8,9 @@ import { namesIn, positionFile, Positions } from "../replay/positions.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import { isReplaced } from "../replay/same-log.ts"
 import { loadForCommand } from "../config/file/load.ts"
+import { parseTopicPlace } from "../config/sections/topic-place.ts"
 import { exists } from "../process/paths.ts"
 import { forwardLocation } from "../runtime/forwards.ts"
-import { placeOfForward } from "../runtime/plan/forwards.ts"
 import { planForward } from "../runtime/plan/plan-part.ts"
 import { Application } from "../runtime/application.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
@@ -180,7 +180,7 @@ function locationsOf(flags: ForwardsFlags) {
   const configuration = loadForCommand(flags.config)
   const sections = [...configuration.forwards.keys()].flatMap((id) => {
     const planned = planForward(configuration, id)
-    const { connection } = placeOfForward(planned.values.from)
+    const { connection } = parseTopicPlace(planned.values.from)
     const location = forwardLocation(
       planned,
       connectionNamed(app, connection),

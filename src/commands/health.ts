@@ -1,7 +1,7 @@
 import type { Command } from "commander"
-import { formatEndpoint, reachable } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
-import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
+import { fetchFailure } from "../outgoing/proxied-fetch.ts"
+import { adminUrl, askAdmin, CA_VARIABLE } from "./ask-admin.ts"
 import { configFlag, type ConfigFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
 
@@ -31,23 +31,29 @@ async function health({ config, ready }: HealthFlags): Promise<void> {
     import("../config/file/load.ts"),
     import("../runtime/plan/plan-part.ts"),
   ])
-  const { listen } = planAdmin(loadForCommand(config))
+  const admin = planAdmin(loadForCommand(config))
+  const { listen } = admin
   if (listen === "off" || listen.port === 0)
     throw new HooklineError("usage", "[admin] listen names no port; health asks the admin listener")
-  const url = `http://${formatEndpoint(reachable(listen))}/${ready ? "readyz" : "healthz"}`
-  const { status, text } = await ask(url)
+  const path = ready ? "/readyz" : "/healthz"
+  const url = adminUrl({ ...admin, listen }) + path
+  const { status, text } = await ask({ ...admin, listen }, path)
   if (status !== 200) throw new HooklineError("unavailable", `${url} answers ${status}: ${text}`)
   console.log(text)
 }
 
-async function ask(url: string): Promise<{ status: number; text: string }> {
+async function ask(
+  admin: Parameters<typeof askAdmin>[0],
+  path: string,
+): Promise<{ status: number; text: string }> {
   try {
     // a name of the listener's need not be in [admin] hosts
     const headers = { Host: "localhost" }
-    const signal = AbortSignal.timeout(TIMEOUT_MS)
-    const answer = await proxiedFetch(url, { headers, proxy: false, signal })
+    const answer = await askAdmin(admin, path, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) })
     return { status: answer.status, text: (await answer.text()).trim() }
   } catch (error) {
-    throw new HooklineError("unavailable", `${url}: ${fetchFailure(error)}`, { cause: error })
+    if (error instanceof HooklineError) throw error
+    const failure = fetchFailure(error, CA_VARIABLE)
+    throw new HooklineError("unavailable", `${adminUrl(admin)}${path}: ${failure}`, { cause: error })
   }
 }

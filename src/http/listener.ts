@@ -25,11 +25,11 @@ export const IDLE_TIMEOUT_S = 75
  * so another socket is opened on the port and the old one closed.
  */
 export class Listener {
-  /** `http://127.0.0.1:8080`, with the bound port. */
-  readonly url: string
   readonly address: EndpointOptions
   #handlers: RequestHandlers
   #tls: Bun.TLSOptions | undefined
+  #url: string
+  readonly #idleTimeoutS: number
   /** Accepts connections; undefined: paused or stopped. */
   #current: Bun.Server<undefined> | undefined
   /** Accept no connections; open requests are finished. */
@@ -39,21 +39,28 @@ export class Listener {
   /**
    * @param isShared whether the port's other listeners are known: this process, on an overlapping host, or other workers;
    *   otherwise the port must be free
+   * @param idleTimeoutS of a connection without a request
    * @throws HooklineError `listen`
    */
   constructor(
     address: EndpointOptions,
     tls: Bun.TLSOptions | undefined,
     handlers: RequestHandlers,
-    { isShared }: { isShared: boolean },
+    { isShared, idleTimeoutS = IDLE_TIMEOUT_S }: { isShared: boolean; idleTimeoutS?: number },
   ) {
     this.#handlers = handlers
     this.#tls = tls
+    this.#idleTimeoutS = idleTimeoutS
     if (address.port !== 0 && !isShared) checkFree(address)
     const server = this.#listen(address, tls)
     this.#current = server
     this.address = { host: address.host, port: server.port! }
-    this.url = server.url.origin
+    this.#url = server.url.origin
+  }
+
+  /** `http://127.0.0.1:8080`, with the bound port. */
+  get url(): string {
+    return this.#url
   }
 
   get endpoints(): RequestHandlers["endpoints"] {
@@ -78,6 +85,7 @@ export class Listener {
         this.#current = server
         this.#isPaused = false
         this.#tls = tls
+        this.#url = server.url.origin
       },
     }
   }
@@ -94,6 +102,12 @@ export class Listener {
     if (!this.#isPaused) return
     this.#current = this.#listen(this.address, this.#tls)
     this.#isPaused = false
+  }
+
+  /** Closes all connections at once, and listens again. @throws HooklineError `listen` */
+  reopen(): void {
+    void this.stop(true)
+    this.#current = this.#listen(this.address, this.#tls)
   }
 
   /** Accepts no more connections; open requests are finished, other connections closed. */
@@ -134,7 +148,7 @@ export class Listener {
         port,
         reusePort: true,
         ...(tls === undefined ? {} : { tls }),
-        idleTimeout: IDLE_TIMEOUT_S,
+        idleTimeout: this.#idleTimeoutS,
         // endpoints limit bodies; Bun would answer 413 without problem details
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         development: false,

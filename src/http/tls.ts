@@ -4,7 +4,7 @@ import { readCas, readCertificate, readPrivateKey } from "../config/sections/pem
 interface TlsFiles {
   readonly certificate: string
   readonly key: string
-  readonly clientCa: string | undefined
+  readonly clientCa?: string | undefined
 }
 
 /** TLS options of a listener, as Bun takes them; texts in PEM. */

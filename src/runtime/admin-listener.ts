@@ -1,7 +1,10 @@
+import { AuditTopic } from "../admin/audit.ts"
 import type { AdminServer, openAdmin } from "../admin/server.ts"
 import type { Service } from "../admin/service.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
-import { ADMIN, tokenDoubt } from "../config/sections/admin.ts"
+import { ADMIN, tokenDoubts } from "../config/sections/admin.ts"
+import { parseTopicPlace } from "../config/sections/topic-place.ts"
+import { readTls, type ListenerTls } from "../http/tls.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Transaction } from "./resources.ts"
@@ -14,38 +17,60 @@ export async function loadAdmin({ admin }: Plan): Promise<typeof openAdmin | und
   return admin.listen === "off" ? undefined : (await import("../admin/server.ts")).openAdmin
 }
 
-/** Opens the plan's admin listener, or keeps the open one. @throws HooklineError `listen` */
+/** What the listener's certificate is; undefined: it speaks plain HTTP. @throws OptionError `config` of tls_certificate or tls_key */
+export function adminTls(admin: Partial<Plan["admin"]>): ListenerTls | undefined {
+  const { tls_certificate: certificate, tls_key: key } = admin
+  return certificate === undefined || key === undefined ? undefined : readTls({ certificate, key })
+}
+
+/** Opens the plan's admin listener, or keeps the open one. @throws HooklineError `listen`, OptionError `config` */
 export function acquireAdmin(
-  { admin }: Plan,
+  plan: Plan,
   open: typeof openAdmin | undefined,
   transaction: Transaction,
   service: Service,
   log: Logger,
 ): AdminServer | undefined {
-  const { listen, token, hosts } = admin
+  const { admin } = plan
+  const { listen, token, read_token: readToken, hosts } = admin
   if (listen === "off" || open === undefined) return undefined
+  const tls = adminTls(admin)
+  const settings = { token, readToken, hosts, auditTopic: acquireAuditTopic(plan, transaction, service, log) }
   const server = transaction.acquire({
     name: "admin listener",
     config: reopenConfig(ADMIN, admin),
     open: () => {
-      const opened = open(
-        listen,
-        { token, hosts },
-        {
-          service,
-          log,
-          failed: (err) => log.error({ err }, "unhandled error while answering an admin request"),
-        },
-      )
+      const failed = (err: unknown): void =>
+        log.error({ err }, "unhandled error while answering an admin request")
+      const opened = open(listen, tls, settings, { service, log, failed })
       transaction.onCommit(() => log.info({ url: opened.url }, "admin page, API and metrics listening"))
       return opened
     },
     close: (it) => it.close(),
   })
+  const certificate = server.prepare(tls)
+  transaction.onAbort(certificate.abort)
   transaction.onCommit(() => {
-    server.setAccess({ token, hosts })
-    const doubt = tokenDoubt(token)
-    if (doubt !== undefined) log.warn(`[admin] token ${doubt}`)
+    certificate.takeOver()
+    server.set(settings)
+    for (const [key, doubt] of tokenDoubts(admin)) log.warn(`[admin] ${key} ${doubt}`)
   })
   return server
+}
+
+function acquireAuditTopic(
+  { admin, connections }: Plan,
+  transaction: Transaction,
+  service: Service,
+  log: Logger,
+): AuditTopic | undefined {
+  if (admin.audit_topic === undefined) return undefined
+  const place = parseTopicPlace(admin.audit_topic)
+  const { kind, values } = connections.get(place.connection)!
+  return transaction.acquire({
+    name: "audit topic",
+    config: [place, kind, reopenConfig(kind, values)],
+    open: () => new AuditTopic(place, service, log),
+    close: (it) => it.close(),
+  })
 }

@@ -9,14 +9,12 @@ import { checkTimeZone } from "../components/local-time.ts"
 import { components } from "../components/registry.ts"
 import type { Place, Problems } from "../config/file/problems.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
-import { isInUse } from "../config/sections/endpoint.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import type { Location as StoreLocation } from "../dedupe/location.ts"
 import { MemoryKeys } from "../dedupe/memory-keys.ts"
 import type { RedisServer } from "../dedupe/redis-client.ts"
 import { HooklineError, OptionError, type FaultCode } from "../errors.ts"
-import { checkFree } from "../http/listener.ts"
 import type { Handler } from "../pipeline/compose.ts"
 import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
 import { checkDatabase } from "../storage/check-database.ts"
@@ -24,9 +22,10 @@ import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
+import { adminTls } from "./admin-listener.ts"
 import { contextsOf, createComponent, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
-import { addressesOf, type PlannedAddress } from "./plan/addresses.ts"
+import { addressesOf, checkIsFree } from "./plan/addresses.ts"
 import { planOf, resolveDraft, type Draft, type Plan } from "./plan/plan.ts"
 import type { ResolvedDraft } from "./plan/resolved-draft.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
@@ -130,6 +129,8 @@ class DryRun {
       yield
     }
     const { alone, running } = this.#options
+    const admin = this.#resolved.admin as unknown as ResolvedPart
+    if (admin.isSound()) this.#try([{ ...admin, options: admin.values }], () => adminTls(admin.values))
     if (alone || running !== undefined) this.#listen(running?.ports ?? new Set())
   }
 
@@ -228,7 +229,7 @@ class DryRun {
   }
 
   /** @param parts that may have the option that is wrong, the first before the others */
-  #try(parts: readonly Part[], open: () => void): void {
+  #try(parts: readonly Part[], open: () => unknown): void {
     try {
       open()
     } catch (error) {
@@ -264,16 +265,6 @@ const NO_HANDLER: Handler = {
   verifiesSenders: false,
   response: undefined,
   outcomes: [],
-}
-
-function checkIsFree({ host, port, key, isOptional = false }: PlannedAddress): void {
-  try {
-    checkFree({ host, port })
-  } catch (error) {
-    if (!(error instanceof OptionError) || key === undefined) throw error
-    if (isOptional && isInUse(error.cause as NodeJS.ErrnoException)) return
-    throw new OptionError("listen", key, `${error.text}, or set ${key} = off`, { cause: error.cause })
-  }
 }
 
 const ignore = (): void => {}

@@ -1,14 +1,16 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { ForwardInfo, Service } from "../admin/service.ts"
-import type { Broker, ReadGroup, StoredRecord } from "../brokers/broker.ts"
+import type { ReadGroup, StoredRecord } from "../brokers/broker.ts"
 import type { Connection } from "../brokers/define-connection.ts"
+import { OwnRecords } from "../brokers/own-records.ts"
 import { parseCondition } from "../brokers/record-filter.ts"
-import { pause, steadyMs } from "../clock/clock.ts"
+import { pause } from "../clock/clock.ts"
 import { Lasting } from "../clock/lasting.ts"
 import { ERRORS } from "../components/broker-sink/dead-letter-record.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import { FORWARD } from "../config/sections/forward.ts"
+import { parseTopicPlace } from "../config/sections/topic-place.ts"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Record, RecordHeader } from "../pipeline/record.ts"
 import { exists } from "../process/paths.ts"
@@ -23,14 +25,12 @@ import type { Refusal } from "../replay/target.ts"
 import { makeFolderOf, type DatabaseLocation } from "../storage/database-file.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { OwnedSection, sectionFolder } from "./owned-section.ts"
-import { placeOfForward, signerOf } from "./plan/forwards.ts"
+import { signerOf } from "./plan/forwards.ts"
 import type { Plan, PlannedForward } from "./plan/plan.ts"
 import type { Transaction } from "./resources.ts"
 
 /** How soon a refused record is published again that the broker could not accept. */
 const RETRY_MS = 5000
-/** How long a refused record's publication may take, until it is tried again. */
-const PUBLISHED_WITHIN_MS = 30_000
 /** How long nothing is delivered before that is logged, and how often while it lasts. */
 const PROBLEM = { afterMs: 5000, remindMs: 10 * 60_000 }
 
@@ -43,7 +43,7 @@ export const acquireForwards = (
 ): readonly RunningForward[] =>
   plan.forwards.map((planned) => {
     const { values } = planned
-    const connection = plan.connections.get(placeOfForward(values.from).connection)!
+    const connection = plan.connections.get(parseTopicPlace(values.from).connection)!
     return transaction.acquire({
       name: `forward ${planned.id}`,
       config: [
@@ -97,7 +97,7 @@ export class RunningForward extends OwnedSection {
   readonly #sinceMs: number
   #forward: Forward | undefined
   #target: KeyedTarget | undefined
-  #deadLetters: Promise<Broker> | undefined
+  readonly #deadLetters: OwnRecords
 
   constructor(planned: PlannedForward, place: ForwardPlace, service: Service, log: Logger) {
     super(log, {}, "does not forward now")
@@ -105,7 +105,8 @@ export class RunningForward extends OwnedSection {
     this.#place = place
     this.#service = service
     const { from, url, begin } = planned.values
-    this.#about = { ...placeOfForward(from), url: parseTargetUrl(url).href }
+    this.#deadLetters = new OwnRecords(() => service.openBroker(this.#about.connection))
+    this.#about = { ...parseTopicPlace(from), url: parseTargetUrl(url).href }
     this.#sinceMs = begin === "beginning" ? 0 : Date.now()
   }
 
@@ -150,9 +151,7 @@ export class RunningForward extends OwnedSection {
       await new Promise((resolve) => signal.addEventListener("abort", resolve))
     } finally {
       await store.close()
-      const broker = await this.#deadLetters?.catch(() => undefined)
-      this.#deadLetters = undefined
-      await broker?.close()
+      await this.#deadLetters.close()
     }
   }
 
@@ -267,8 +266,7 @@ export class RunningForward extends OwnedSection {
   async #publish(record: Record): Promise<void> {
     while (!this.signal.aborted) {
       try {
-        const broker = await (this.#deadLetters ??= this.#service.openBroker(this.#about.connection))
-        return void (await broker.publish(record, steadyMs() + PUBLISHED_WITHIN_MS))
+        return await this.#deadLetters.publish(record)
       } catch (error) {
         if (!(error instanceof PublishError) || !error.retryHelps) throw error
         await pause(RETRY_MS, this.signal)

@@ -1,6 +1,6 @@
 import type { ReconcileInfo, Service } from "../admin/service.ts"
 import type { Connection } from "../brokers/define-connection.ts"
-import { steadyMs } from "../clock/clock.ts"
+import { OwnRecords } from "../brokers/own-records.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import { RECONCILE } from "../config/sections/reconcile.ts"
 import { isRedisUrl, locate } from "../dedupe/location.ts"
@@ -20,9 +20,6 @@ import { storeOf } from "./component-context.ts"
 import type { Plan, PlannedPipeline, PlannedReconcile } from "./plan/plan.ts"
 import { OwnedSection, sectionFolder } from "./owned-section.ts"
 import type { Transaction } from "./resources.ts"
-
-/** How long a certificate's record may take. */
-const PUBLISHED_WITHIN_MS = 30_000
 
 /** Opens what reconciles the plan's pipelines, or keeps it; it begins with the commit. Nothing here fails a start or a reload. */
 export function acquireReconciles(
@@ -228,13 +225,8 @@ export class RunningReconcile extends OwnedSection {
     const { id, values, pipeline, provider } = this.#planned
     const { certificate_topic: topic } = values
     if (topic === undefined) return
-    await using opened = new AsyncDisposableStack()
-    const broker = opened.adopt(await this.#service.openBroker(this.#place.connection), (it) => it.close())
-    broker.prepare([topic])
+    await using records = new OwnRecords(() => this.#service.openBroker(this.#place.connection))
     const value = { reconcile: id, pipeline: pipeline.id, provider, ...toRecord(certificate) }
-    await broker.publish(
-      { topic, key: Buffer.from(id), value: Buffer.from(JSON.stringify(value)) },
-      steadyMs() + PUBLISHED_WITHIN_MS,
-    )
+    await records.publish({ topic, key: Buffer.from(id), value: Buffer.from(JSON.stringify(value)) })
   }
 }

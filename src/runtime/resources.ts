@@ -109,6 +109,7 @@ export class Transaction {
   /** Parts of the resources being opened, the innermost last. */
   readonly #opening: Resource[][] = []
   readonly #committed: (() => void)[] = []
+  readonly #aborted: (() => void)[] = []
   readonly #isStart: boolean
 
   constructor(
@@ -147,6 +148,11 @@ export class Transaction {
     this.#committed.push(action)
   }
 
+  /** Registers an action of the abort, before what was opened is closed; it must not throw. */
+  onAbort(action: () => void): void {
+    this.#aborted.push(action)
+  }
+
   /**
    * @param unused resolves when no event uses the retired resources
    * @param drainMs time for their unfinished work after that
@@ -158,6 +164,7 @@ export class Transaction {
 
   /** Closes what was opened. Never rejects: the cause of the abort matters. */
   async abort(): Promise<void> {
+    for (const action of this.#aborted.splice(0)) action()
     await this.#close(this.#opened)
     this.#end()
   }

@@ -113,6 +113,14 @@ export type AdminOptions = {
   readonly listen?: AdminOptionsGiven["listen"]
   /** Token that callers must present as `Authorization: Bearer <token>`. Without it every client is served. */
   readonly token?: AdminOptionsGiven["token"]
+  /** A second token, whose holders may look and not act: page, API and metrics, but no sending, replays, log level or secrets; see admin.md. Needs `token`. */
+  readonly readToken?: AdminOptionsGiven["readToken"]
+  /** A PEM file with the certificate and its chain; with it the listener speaks HTTPS. Needs `tlsKey`. */
+  readonly tlsCertificate?: AdminOptionsGiven["tlsCertificate"]
+  /** A PEM file with the certificate's key. Needs `tlsCertificate`. */
+  readonly tlsKey?: AdminOptionsGiven["tlsKey"]
+  /** Topic for a record of each act, by whom and how it ended: `<connection>/<topic>`; see admin.md. Default: only the log has it. */
+  readonly auditTopic?: AdminOptionsGiven["auditTopic"]
   /** Accepted values of `Host`, in addition to `localhost` and IP addresses; requests with another get 421, against DNS rebinding. */
   readonly hosts?: AdminOptionsGiven["hosts"]
   /** Which requests are kept in memory, with headers and body, for the admin page and API and `hookline verify --last`: those refused, all, or none; see admin.md. Default: `refused` where `listen` is a loopback address, else `off`. */

@@ -165,6 +165,7 @@ async function logLevelAndSessions(): Promise<void> {
   await call("PUT", "/api/log-level", "log-level", { level: "debug" })
   await call("PUT", "/api/log-level", "log-level", { level: "loud" })
   await call("POST", "/api/session", "session", { token: "any" })
+  await call("GET", "/api/session", "session")
   await call("DELETE", "/api/session", "session")
   await call("DELETE", "/api/captures", "captures")
 }

@@ -162,7 +162,10 @@ function write(folder: string, name: string, text: string): string {
   mkdirSync(secrets, { mode: 0o700, recursive: true })
   const configuration = text
     .replaceAll(/\$\{file:\/(?:run|etc\/hookline)\/secrets\/([\w-]+)\}/g, (_, name: string) => {
-      writeFileSync(join(secrets, name), SECRET, { mode: 0o600 })
+      // two tokens of one listener differ
+      writeFileSync(join(secrets, name), name.endsWith("read-token") ? `${SECRET}-2` : SECRET, {
+        mode: 0o600,
+      })
       return `\${file:${join(secrets, name)}}`
     })
     .replaceAll("/var/lib/hookline", join(folder, "data"))

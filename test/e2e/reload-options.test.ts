@@ -208,6 +208,15 @@ async function speaksTls({ reload }: Running): Promise<void> {
   )
 }
 
+async function adminSpeaksTls({ runtime, reload }: Running): Promise<void> {
+  const ca = await Bun.file(join(folder.path, "ca.pem")).text()
+  const status = async (): Promise<number> =>
+    (await fetch(`${runtime.active.admin!.url}/healthz`, { tls: { ca } })).status
+  expect(await status()).toBe(200)
+  await reload()
+  expect(await status()).toBe(200)
+}
+
 /** Shows that a value is taken: the behaviour before, the reload, the behaviour after. */
 const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> } = {
   ...Object.fromEntries(fileKinds.map(({ title }) => [`${title} delivery_timeout`, hasDeliveryTimeout])),
@@ -277,6 +286,19 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     await reload()
     expect(await metrics(runtime, {})).toBe(401)
     expect(await metrics(runtime, { Authorization: "Bearer obviously-fake" })).toBe(200)
+  },
+  async "admin read_token"({ runtime, reload }) {
+    const headers = { Authorization: "Bearer obviously-fake-2" }
+    expect(await metrics(runtime, headers)).toBe(401)
+    await reload()
+    expect(await metrics(runtime, headers)).toBe(200)
+  },
+  "admin tls_certificate": adminSpeaksTls,
+  "admin tls_key": adminSpeaksTls,
+  async "admin audit_topic"({ runtime, reload }) {
+    await reload()
+    await fetch(`${runtime.active.admin!.url}/api/captures`, { method: "DELETE" })
+    await until(async () => (await recordsIn("other")) === 1)
   },
   async "admin hosts"({ runtime, reload }) {
     expect(await metrics(runtime, { Host: "admin.example" })).toBe(421)

@@ -222,6 +222,10 @@ export function optionChanges(
     admin: {
       listen: ["127.0.0.1:0", `127.0.0.1:${ports[0]}`],
       token: [undefined, "obviously-fake"],
+      read_token: [undefined, "obviously-fake-2", { token: "obviously-fake" }],
+      tls_certificate: [server.certificate, copy(server.certificate), tls],
+      tls_key: [server.key, copy(server.key), tls],
+      audit_topic: [undefined, "other/audit"],
       hosts: [undefined, "admin.example"],
       capture: ["off", "all"],
       capture_max_requests: ["16", "8"],

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { get, post } from "../../api-client.ts"
+import { get, mayAct, post } from "../../api-client.ts"
 import type { PipelineOverview, ProviderSetup, SampleRequest, SendResult } from "../../api.ts"
 import { DetailTabs } from "../../components/detail-tabs.tsx"
 import { ErrorNote, Skeleton } from "../../components/loading.tsx"
@@ -106,7 +106,7 @@ function SendSample({ pipeline, address }: { pipeline: PipelineOverview; address
         <button
           type="button"
           class="primary"
-          disabled={isBusy || value.problem !== null}
+          disabled={isBusy || value.problem !== null || !mayAct.value}
           onClick={() => run(value)}
         >
           Send a sample

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks"
-import { get, post } from "../../api-client.ts"
+import { get, mayAct, post } from "../../api-client.ts"
 import type { CaptureDetail, SendResult } from "../../api.ts"
 import { bytesOfBase64, shownTextOf } from "../../base64.ts"
 import { copy } from "../../clipboard.ts"
@@ -65,7 +65,7 @@ function Opened({ capture, close }: { capture: CaptureDetail; close: () => void 
         </p>
       </div>
       <div class="detail-foot">
-        <button type="button" class="primary" disabled={resend.isBusy} onClick={resend.run}>
+        <button type="button" class="primary" disabled={resend.isBusy || !mayAct.value} onClick={resend.run}>
           Send it again now <kbd>r</kbd>
         </button>
         <button type="button" onClick={copyCurl}>

@@ -1,5 +1,5 @@
 import { useRef } from "preact/hooks"
-import { post } from "../../api-client.ts"
+import { mayAct, post } from "../../api-client.ts"
 import type { ReplayCount, ReplayOverview, ReplayRequest } from "../../api.ts"
 import { Dialog } from "../../components/dialog.tsx"
 import { ErrorNote } from "../../components/loading.tsx"
@@ -53,7 +53,7 @@ export function Confirm({ counted: { request, count }, started, close }: Confirm
             type="button"
             class="primary"
             autofocus
-            disabled={start.isBusy || records === 0}
+            disabled={start.isBusy || records === 0 || !mayAct.value}
             onClick={start.run}
           >
             Start the replay

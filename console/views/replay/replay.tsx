@@ -1,6 +1,6 @@
 import { effect } from "@preact/signals"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { get, post } from "../../api-client.ts"
+import { get, mayAct, post } from "../../api-client.ts"
 import type { ReplayOverview } from "../../api.ts"
 import { ErrorNote, Skeleton } from "../../components/loading.tsx"
 import { RecordLink, State, Time } from "../../components/values.tsx"
@@ -142,21 +142,22 @@ function Actions({ job: { id, state, request } }: { job: ReplayOverview }) {
   )
   const { to } = request
   const isLive = state === "running" || state === "paused"
+  const disabled = !mayAct.value
   return (
     <>
       <div class="actions">
         {state === "running" && (
-          <button type="button" onClick={() => run("pause")}>
+          <button type="button" disabled={disabled} onClick={() => run("pause")}>
             Pause
           </button>
         )}
         {state === "paused" && (
-          <button type="button" onClick={() => run("resume")}>
+          <button type="button" disabled={disabled} onClick={() => run("resume")}>
             Resume
           </button>
         )}
         {isLive && (
-          <button type="button" onClick={() => run("cancel")}>
+          <button type="button" disabled={disabled} onClick={() => run("cancel")}>
             Cancel
           </button>
         )}

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks"
-import { get, post } from "../../api-client.ts"
+import { get, mayAct, post } from "../../api-client.ts"
 import type { PipelineOverview, ProviderSetup, SampleRequest, SendRequest, SendResult } from "../../api.ts"
 import { indented, isJsonType, jsonProblem } from "../../components/json/parse.ts"
 import { ErrorNote, Skeleton } from "../../components/loading.tsx"
@@ -117,7 +117,7 @@ function Form({ sample, provider }: FormProps) {
         </label>
         <Signing sample={sample} isSigned={isSigned} sign={setSigned} />
         <div class="actions">
-          <button type="button" class="primary" disabled={sending.isBusy} onClick={sendIt}>
+          <button type="button" class="primary" disabled={sending.isBusy || !mayAct.value} onClick={sendIt}>
             Send <Keys keys="mod+enter" />
           </button>
           <span role="status">

@@ -1,4 +1,5 @@
 import { type AdminAccess, Sessions, type WrongTokens } from "../access.ts"
+import type { Act } from "../audit.ts"
 import type { Sampler } from "../sampler.ts"
 import type { Service } from "../service.ts"
 import { captureRoutes } from "./captures.ts"
@@ -20,10 +21,11 @@ export interface ApiDeps {
   readonly admission: () => AdminAccess
   readonly wrongTokens: WrongTokens
   readonly failed: (error: unknown) => void
+  readonly audit: (act: Act) => void
 }
 
 /** The admin API of one listener. */
-export function makeApi({ service, sampler, admission, wrongTokens, failed }: ApiDeps) {
+export function makeApi({ service, sampler, admission, wrongTokens, failed, audit }: ApiDeps) {
   const streams = new EventStreams()
   const sessions = new Sessions()
   const deps = { service, sampler, streams, failed }
@@ -31,14 +33,14 @@ export function makeApi({ service, sampler, admission, wrongTokens, failed }: Ap
     ...overviewRoutes(deps),
     new Live(deps).route,
     ...recordRoutes(deps),
-    ...captureRoutes({ service, needsToken: () => admission().token !== undefined }),
+    ...captureRoutes(service),
     ...sendRoutes(service),
     ...replayRoutes(service.replays),
     ...logLevelRoutes(service),
     ...sessionRoutes(sessions, wrongTokens, admission),
   ]
   return {
-    answer: answerBy([...routes, openApiRoute(routes)], admitBy(admission, sessions)),
+    answer: answerBy([...routes, openApiRoute(routes)], admitBy(admission, sessions), audit),
     /** Another token is in force: who came with the one before has to come again. */
     endSessions() {
       sessions.clear()
@@ -59,7 +61,8 @@ function logLevelRoutes(service: Service): ApiRoute[] {
       summary: "Changes the level, in all workers, until the next reload.",
       body: LoggedLevel,
       response: LoggedLevel,
-      async answer({ body: { level } }) {
+      async answer({ body: { level }, note }) {
+        note({ log_level: level })
         await service.setLogLevel(level)
         return { level: service.logLevel() }
       },

@@ -1,11 +1,12 @@
 import { Type } from "./shape.ts"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import { notJudged } from "../../verify/explain/report.ts"
+import type { ActFields } from "../audit.ts"
 import type { Captured, CapturedRequest, CaptureQuery } from "../captured.ts"
 import type { Receiver, Service } from "../service.ts"
 import { isOwnPage } from "./gate.ts"
 import { wordsOf } from "./reason-words.ts"
-import { ApiError, route, type ApiRoute } from "./route.ts"
+import { ApiError, looksOnly, route, type ApiRoute } from "./route.ts"
 import { CaptureDetail, CaptureExplanation, CaptureSummary, SendResult } from "./shapes.ts"
 import { recordOf, resultOf } from "./submit.ts"
 
@@ -17,18 +18,12 @@ const OF_PIPELINE = {
   pipeline: Type.Optional(Type.String({ maxLength: 249, description: "Of the request that `last` is." })),
 }
 
-interface CaptureDeps {
-  readonly service: Service
-  /** Whether callers need a token. */
-  readonly needsToken: () => boolean
-}
-
-export const captureRoutes = (deps: CaptureDeps): ApiRoute[] => [
-  ...listRoutes(deps),
-  ...captureRoutesOf(deps),
+export const captureRoutes = (service: Service): ApiRoute[] => [
+  ...listRoutes(service),
+  ...captureRoutesOf(service),
 ]
 
-const listRoutes = ({ service }: CaptureDeps): ApiRoute[] => [
+const listRoutes = (service: Service): ApiRoute[] => [
   route("GET /api/captures", {
     summary: "Captured requests, the newest first.",
     query: Type.Object({
@@ -53,7 +48,7 @@ const listRoutes = ({ service }: CaptureDeps): ApiRoute[] => [
 ]
 
 /** What is done with one captured request. */
-const captureRoutesOf = ({ service, needsToken }: CaptureDeps): ApiRoute[] => [
+const captureRoutesOf = (service: Service): ApiRoute[] => [
   route("GET /api/captures/:id", {
     summary: "A captured request, whole, with secrets and signatures masked.",
     params: ID,
@@ -62,18 +57,22 @@ const captureRoutesOf = ({ service, needsToken }: CaptureDeps): ApiRoute[] => [
       unmasked: Type.Optional(
         Type.Boolean({
           description:
-            "As it came, secrets included. Without a token for the page's own origin, not through a proxy.",
+            "As it came, secrets included: for the token that may act. Without a token for the page's own origin, not through a proxy.",
         }),
       ),
     }),
     response: CaptureDetail,
-    async answer({ params: { id }, query: { pipeline, unmasked = false }, request }) {
-      if (unmasked && !needsToken() && (isForwarded(request) || !isOwnPage(request)))
+    async answer({ params: { id }, query: { pipeline, unmasked = false }, request, token, note }) {
+      if (unmasked) note({ unmasked: id })
+      if (unmasked && token === "read_token") throw looksOnly()
+      if (unmasked && token === "none" && (isForwarded(request) || !isOwnPage(request)))
         throw new ApiError(
           403,
           "secrets are shown to holders of the token, or, without one, to requests with this listener's own Origin and not through a proxy; set token in [admin]",
         )
-      return detailOf(await findCapture(service, id, pipeline), service, unmasked)
+      const found = await findCapture(service, id, pipeline)
+      if (unmasked) note(aboutOf(found))
+      return detailOf(found, service, unmasked)
     },
   }),
   route("GET /api/captures/:id/explanation", {
@@ -90,8 +89,9 @@ const captureRoutesOf = ({ service, needsToken }: CaptureDeps): ApiRoute[] => [
     params: ID,
     query: Type.Object(OF_PIPELINE),
     response: SendResult,
-    async answer({ params: { id }, query }) {
+    async answer({ params: { id }, query, note }) {
       const request = await findCapture(service, id, query.pipeline)
+      note(aboutOf(request))
       const { pipeline, method, path, query: search, headers, body, peerAddress, cameAtMs } = request
       if (pipeline === null)
         throw new ApiError(409, "no pipeline has the path of this request; it can't be sent again")
@@ -102,7 +102,7 @@ const captureRoutesOf = ({ service, needsToken }: CaptureDeps): ApiRoute[] => [
             ? "it was refused before its body was read; have its sender send it again"
             : "its body was not kept; have its sender send it again",
         )
-      return resultOf(service, pipeline, {
+      const result = await resultOf(service, pipeline, {
         method,
         path,
         query: search,
@@ -112,9 +112,17 @@ const captureRoutesOf = ({ service, needsToken }: CaptureDeps): ApiRoute[] => [
         firstCameAtMs: cameAtMs,
         isOwn: false,
       })
+      note({ event_status: result.status })
+      return result
     },
   }),
 ]
+
+/** What the audit says of it. */
+const aboutOf = ({ pipeline, request_id }: CapturedRequest): ActFields => ({
+  ...(pipeline !== null && { pipeline }),
+  request_id,
+})
 
 async function findCapture(
   service: Service,

@@ -9,12 +9,14 @@ import { ApiError, type Admit } from "./route.ts"
 export function admitBy(admission: () => AdminAccess, sessions: Sessions): Admit {
   return (request, { method, body, isOpen = false }) => {
     if (isOtherSite(request)) throw new ApiError(403, "requests of other sites are refused")
-    if (!isOpen && !admission().hasToken(request) && !sessions.has(request))
+    const token = admission().tokenOf(request) ?? sessions.tokenOf(request)
+    if (!isOpen && token === undefined)
       throw new ApiError(401, "a token is required: Authorization: Bearer, or POST /api/session", {
         "WWW-Authenticate": "Bearer",
       })
     if (method !== "GET" && body !== undefined && !isJson(request))
       throw new ApiError(415, "Content-Type must be application/json")
+    return token ?? "none"
   }
 }
 

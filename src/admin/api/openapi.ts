@@ -47,7 +47,7 @@ function documentOf(routes: readonly ApiRoute[]): object {
     components: {
       schemas: { Problem: PROBLEM, ...shapes },
       securitySchemes: {
-        bearer: { type: "http", scheme: "bearer", description: "The token of [admin], where one is set." },
+        bearer: { type: "http", scheme: "bearer", description: "A token of [admin], where one is set." },
         session: { type: "apiKey", in: "cookie", name: COOKIE, description: "Of POST /api/session." },
       },
     },
@@ -69,7 +69,7 @@ const PROBLEM = {
 const REFUSED: { readonly [status: number]: string } = {
   400: "A parameter or the body is not as described here.",
   401: "The token is missing or wrong.",
-  403: "The request is of another site's page.",
+  403: "The request is of another site's page, or takes the token that may act.",
   404: "There is none of this name.",
   413: "The body is too large.",
   415: "Content-Type is not application/json.",

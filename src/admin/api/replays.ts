@@ -24,8 +24,9 @@ export function replayRoutes(replays: Replays): ApiRoute[] {
       summary,
       params: ID,
       response: ReplayOverview,
-      async answer({ params: { id } }) {
+      async answer({ params: { id }, note }) {
         const replay = find(id)
+        note({ replay: replay.id })
         if ((await apply(replay)) === false)
           throw new ApiError(409, `the replay is ${replay.job.progress().state}`)
         return jobOf(replay)
@@ -41,14 +42,19 @@ export function replayRoutes(replays: Replays): ApiRoute[] {
       summary: "Sends records of a topic again, to another topic or to a URL.",
       body: ReplayRequest,
       response: ReplayOverview,
-      async answer({ body }) {
+      async answer({ body, note }) {
         const to = targetOf(body)
-        const request = { ...body, ...(to instanceof URL && { to: { url: toShownUrl(to) } }) }
-        return jobOf(await replays.start(request, rangeOf(body), to, body.rate))
+        const shown = to instanceof URL ? toShownUrl(to) : `${to.connection}/${to.topic}`
+        note({ from: `${body.from.connection}/${body.from.topic}`, to: shown })
+        const request = { ...body, ...(to instanceof URL && { to: { url: shown } }) }
+        const replay = await replays.start(request, rangeOf(body), to, body.rate)
+        note({ replay: replay.id })
+        return jobOf(replay)
       },
     }),
     route("POST /api/replays/count", {
       summary: "How many records a replay would send.",
+      onlyLooks: true,
       body: Type.Object({ from: ReplayRequest.properties.from }),
       response: ReplayCount,
       async answer({ body }) {

@@ -3,6 +3,8 @@ import { misfit, type ObjectShape, type Shape, type Static } from "./shape.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Peer } from "../../http/peer.ts"
 import { readUpTo } from "../../outgoing/fetch-bounded.ts"
+import type { TokenName } from "../access.ts"
+import type { Act, ActFields } from "../audit.ts"
 
 /** An answer of the API that is an error of its caller, or of what it asks. */
 export class ApiError extends Error {
@@ -53,6 +55,10 @@ export interface Asked<P, Q, B> {
   readonly request: Request
   /** The server of the request. */
   readonly connection: Peer
+  /** Of the caller. */
+  readonly token: TokenName
+  /** Adds to what the audit says of the request; of a GET it makes an act. */
+  note(fields: ActFields): void
 }
 
 type Method = "GET" | "POST" | "PUT" | "DELETE"
@@ -68,6 +74,8 @@ interface Declared<P extends ObjectShape, Q extends ObjectShape, B extends Shape
   readonly events?: { readonly [name: string]: Shape }
   /** Whether callers need no token. */
   readonly isOpen?: boolean
+  /** Whether it changes nothing, although it is no GET. */
+  readonly onlyLooks?: boolean
   readonly answer: (
     asked: Asked<Static<P>, Static<Q>, Static<B>>,
   ) => Static<R> | Response | Promise<Static<R> | Response>
@@ -123,14 +131,20 @@ export function check(value: unknown, shape: Shape, where: string): void {
 /** The largest body of a request. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024
 
-/** Checks who asks. @throws ApiError 401, 403, 415 */
-export type Admit = (request: Request, route: ApiRoute) => void
+/** Checks who asks. @returns the caller's token. @throws ApiError 401, 403, 415 */
+export type Admit = (request: Request, route: ApiRoute) => TokenName
+
+/** The refusal of an act that the caller's token does not allow. */
+export const looksOnly = (): ApiError =>
+  new ApiError(403, "read_token may only look; this takes the token that [admin] has as token")
 
 /**
  * Answers requests by their routes, whose paths were sent in normal form; every error is a problem document. Rejects with a
  * fault.
+ *
+ * @param audit is called with each act once it has ended
  */
-export function answerBy(routes: readonly ApiRoute[], admit: Admit) {
+export function answerBy(routes: readonly ApiRoute[], admit: Admit, audit: (act: Act) => void) {
   const matched = routes
     // a fixed segment wins over a parameter
     .toSorted((a, b) => rank(a) - rank(b))
@@ -140,31 +154,36 @@ export function answerBy(routes: readonly ApiRoute[], admit: Admit) {
     // without a Host header a request's URL is a path
     const url = new URL(request.url, "http://localhost")
     const method = request.method === "HEAD" ? "GET" : request.method
-    const fitting = matched.find(({ pattern }) => pattern.test(url))
-    if (fitting === undefined) throw new ApiError(404, "no such route; GET /api/openapi.json lists them")
-    const here = matched.filter(({ route }) => route.path === fitting.route.path)
-    const found = here.find(({ route }) => route.method === method)
-    if (found === undefined) {
-      const methods = here.map(({ route }) => route.method)
-      const allowed = methods.flatMap((it) => (it === "GET" ? ["GET", "HEAD"] : [it])).join(", ")
-      throw new ApiError(405, `allowed here: ${allowed}`, { Allow: allowed })
+    const { route, pattern } = findRoute(matched, method, url)
+    const token = admit(request, route)
+    let noted: ActFields | undefined = acts(route) ? {} : undefined
+    const note = (fields: ActFields): void => void (noted = { ...noted, ...fields })
+    const ended = (status: number, outcome: { readonly reason?: string } = {}): void => {
+      if (noted === undefined) return
+      const remote_address = connection.requestIP(request)?.address ?? ""
+      audit({ action: `${method} ${url.pathname}`, token, remote_address, ...noted, status, ...outcome })
     }
-    const { route, pattern } = found
-    admit(request, route)
-    const { groups } = pattern.exec(url)!.pathname
-    const params = Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text!)] as const)
-    const asked: Asked<unknown, unknown, unknown> = {
-      params: readTexts(params, route.params, "path"),
-      query: readTexts(url.searchParams, route.query, "query"),
-      body: await readBody(request, route),
-      request,
-      connection,
+    try {
+      if (noted !== undefined && token === "read_token") throw looksOnly()
+      const { groups } = pattern.exec(url)!.pathname
+      const params = Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text!)] as const)
+      const asked: Asked<unknown, unknown, unknown> = {
+        params: readTexts(params, route.params, "path"),
+        query: readTexts(url.searchParams, route.query, "query"),
+        body: await readBody(request, route),
+        request,
+        connection,
+        token,
+        note,
+      }
+      const response = toResponse(await route.answer(asked))
+      ended(response.status)
+      return response
+    } catch (error) {
+      const { status } = problemOf(error) ?? { status: 500 }
+      ended(status, { reason: status === 500 ? "internal error" : (error as Error).message })
+      throw error
     }
-    const answered = await route.answer(asked)
-    if (answered instanceof Response) return answered
-    return answered === undefined
-      ? new Response(null, { status: 204, headers: HEADERS })
-      : Response.json(answered, { headers: HEADERS })
   }
 
   return (request: Request, connection: Peer): Promise<Response> =>
@@ -174,6 +193,33 @@ export function answerBy(routes: readonly ApiRoute[], admit: Admit) {
       for (const [name, value] of Object.entries(HEADERS)) response.headers.set(name, value)
       return response
     })
+}
+
+interface MatchedRoute {
+  readonly route: ApiRoute
+  readonly pattern: URLPattern
+}
+
+/** @throws ApiError 404, 405 */
+function findRoute(matched: readonly MatchedRoute[], method: string, url: URL): MatchedRoute {
+  const fitting = matched.find(({ pattern }) => pattern.test(url))
+  if (fitting === undefined) throw new ApiError(404, "no such route; GET /api/openapi.json lists them")
+  const here = matched.filter(({ route }) => route.path === fitting.route.path)
+  const found = here.find(({ route }) => route.method === method)
+  if (found !== undefined) return found
+  const methods = here.map(({ route }) => route.method)
+  const allowed = methods.flatMap((it) => (it === "GET" ? ["GET", "HEAD"] : [it])).join(", ")
+  throw new ApiError(405, `allowed here: ${allowed}`, { Allow: allowed })
+}
+
+const acts = ({ method, isOpen, onlyLooks }: ApiRoute): boolean =>
+  method !== "GET" && isOpen !== true && onlyLooks !== true
+
+function toResponse(answered: unknown): Response {
+  if (answered instanceof Response) return answered
+  return answered === undefined
+    ? new Response(null, { status: 204, headers: HEADERS })
+    : Response.json(answered, { headers: HEADERS })
 }
 
 const HEADERS = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" }

@@ -44,7 +44,8 @@ export const sendRoutes = (service: Service): ApiRoute[] => [
       "Has a pipeline answer an event that is signed with its own secret, and that is published if it passes.",
     body: SendRequest,
     response: SendResult,
-    async answer({ body: { pipeline: id, body, content_type: contentType, provider, signed = true } }) {
+    async answer({ body: { pipeline: id, body, content_type: contentType, provider, signed = true }, note }) {
+      note({ pipeline: id })
       const pipeline = pipelineOf(service, id)
       const verifications = service.verifications(id)
       const signers = signed ? signersOf(verifications) : []
@@ -60,7 +61,7 @@ export const sendRoutes = (service: Service): ApiRoute[] => [
         body: Buffer.from(body),
         id: eventId,
       })
-      return resultOf(service, id, {
+      const result = await resultOf(service, id, {
         method: "POST",
         path: fixed(pipeline.path),
         // what a signer has added
@@ -71,6 +72,8 @@ export const sendRoutes = (service: Service): ApiRoute[] => [
         firstCameAtMs: undefined,
         isOwn: true,
       })
+      note({ event_status: result.status })
+      return result
     },
   }),
   route("GET /api/providers", {

@@ -1,6 +1,7 @@
 import { Type } from "./shape.ts"
 import { type AdminAccess, cookieOf, type Sessions, type WrongTokens } from "../access.ts"
 import { ApiError, route, type ApiRoute } from "./route.ts"
+import { Caller } from "./shapes.ts"
 
 export function sessionRoutes(
   sessions: Sessions,
@@ -8,16 +9,22 @@ export function sessionRoutes(
   admission: () => AdminAccess,
 ): ApiRoute[] {
   return [
+    route("GET /api/session", {
+      summary: "Which token the caller has, and whether it may act.",
+      response: Caller,
+      answer: ({ token }) => ({ token, may_act: token !== "read_token" }),
+    }),
     route("POST /api/session", {
       summary: "Begins a session, whose cookie takes the place of the token.",
       isOpen: true,
       body: Type.Object({ token: Type.String({ maxLength: 4096 }) }),
       async answer({ body: { token }, request, connection }) {
-        if (!admission().isToken(token)) {
+        const name = admission().tokenIn(token)
+        if (name === undefined) {
           const waitS = await wrongTokens.count(connection.requestIP(request)?.address ?? "")
-          throw waitS > 0 ? tooManyWrong(waitS) : new ApiError(401, "this is not the token of [admin]")
+          throw waitS > 0 ? tooManyWrong(waitS) : new ApiError(401, "this is no token of [admin]")
         }
-        return signed(cookieOf(request, sessions.begin()))
+        return signed(cookieOf(request, sessions.begin(name)))
       },
     }),
     route("DELETE /api/session", {

@@ -178,6 +178,14 @@ export const ProviderSetup = Type.Object({
   configuration: Type.String({ description: "The lines of pipelines.conf." }),
 })
 
+/** Who asks. */
+export const Caller = Type.Object({
+  token: oneOf("token", "read_token", "none"),
+  may_act: Type.Boolean({
+    description: "Whether it may send, replay, change the log level and see secrets.",
+  }),
+})
+
 export const LoggedLevel = Type.Object({
   level: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent"),
 })
@@ -198,3 +206,4 @@ export type RecordDetail = Static<typeof RecordDetail>
 export type LiveRecords = Static<typeof LiveRecords>
 export type ProviderSetup = Static<typeof ProviderSetup>
 export type LoggedLevel = Static<typeof LoggedLevel>
+export type Caller = Static<typeof Caller>

@@ -1,7 +1,8 @@
 import { endpointOrOff } from "./endpoint-options.ts"
 import { isLoopback, type EndpointOptions } from "./endpoint.ts"
-import { integer, list, oneOf, size, text } from "../options/option-types.ts"
+import { file, integer, list, oneOf, size, text } from "../options/option-types.ts"
 import { defineSection } from "../options/section.ts"
+import { TOPIC_PLACE } from "./topic-place.ts"
 
 const hostName = text({
   pattern: /^\w(?:[\w.-]*\w)?$/,
@@ -13,11 +14,19 @@ export type CaptureMode = "refused" | "all" | "off"
 
 const LEAST_TOKEN_CHARACTERS = 16
 
-/** Why a token may be guessed, to follow its name; undefined: it is long enough. Quotes nothing of it. */
-export function tokenDoubt(token: string | undefined): string | undefined {
-  if (token === undefined || token.length >= LEAST_TOKEN_CHARACTERS) return undefined
-  return `has ${token.length} characters, few enough to guess; use a random one of at least ${LEAST_TOKEN_CHARACTERS}, as of openssl rand -hex 16`
-}
+/** Why tokens may be guessed, to follow their keys. Quotes nothing of them. */
+export const tokenDoubts = (tokens: {
+  readonly token?: string | undefined
+  readonly read_token?: string | undefined
+}): readonly (readonly [key: "token" | "read_token", doubt: string])[] =>
+  (["token", "read_token"] as const).flatMap((key) => {
+    const { length } = tokens[key] ?? NO_DOUBT
+    if (length >= LEAST_TOKEN_CHARACTERS) return []
+    const doubt = `has ${length} characters, few enough to guess; use a random one of at least ${LEAST_TOKEN_CHARACTERS}, as of openssl rand -hex 16`
+    return [[key, doubt] as const]
+  })
+
+const NO_DOUBT = { length: Number.POSITIVE_INFINITY }
 
 /** What is captured where `capture` is not set. */
 export const captureOf = ({
@@ -56,6 +65,31 @@ export const ADMIN = defineSection({
       reload: "live",
       doc: "Token that callers must present as `Authorization: Bearer <token>`. Without it every client is served.",
     }),
+    read_token: text({
+      optional: true,
+      secret: true,
+      needs: "token",
+      reload: "live",
+      doc: "A second token, whose holders may look and not act: page, API and metrics, but no sending, replays, log level or secrets; see admin.md.",
+    }),
+    tls_certificate: file({
+      optional: true,
+      needs: "tls_key",
+      reload: "live",
+      doc: "A PEM file with the certificate and its chain; with it the listener speaks HTTPS.",
+    }),
+    tls_key: file({
+      optional: true,
+      needs: "tls_certificate",
+      reload: "live",
+      doc: "A PEM file with the certificate's key.",
+    }),
+    audit_topic: text({
+      ...TOPIC_PLACE,
+      optional: true,
+      reload: "live",
+      doc: "Topic for a record of each act, by whom and how it ended: `<connection>/<topic>`; see admin.md. Default: only the log has it.",
+    }),
     hosts: list(hostName, {
       optional: true,
       reload: "live",
@@ -85,13 +119,21 @@ export const ADMIN = defineSection({
       doc: "Which pipelines have all their metrics: `auto` (all while there are at most 200 pipelines, else none), `all`, `none`, or a list of pipelines. The others have up to twelve series each, and share histograms; see metrics.md. A pipeline that runs keeps its series until a restart.",
     }),
   },
-  check({ values: { listen, token }, isGiven, wrong, warn }) {
-    const doubt = tokenDoubt(token)
-    if (doubt !== undefined) warn("token", doubt)
-    if (listen === undefined || listen === "off" || isLoopback(listen.host) || isGiven("token")) return
-    wrong(
-      "listen",
-      "is not a loopback address and token is not set; add token = <secret>, or listen on 127.0.0.1",
-    )
+  check({ values, isGiven, wrong, warn }) {
+    const { listen, token, read_token: readToken } = values
+    for (const [key, doubt] of tokenDoubts(values)) warn(key, doubt)
+    if (readToken !== undefined && readToken === token)
+      wrong("read_token", "is the same as token, so that its holders could act; set another one")
+    if (listen === undefined || listen === "off" || isLoopback(listen.host)) return
+    if (!isGiven("token"))
+      wrong(
+        "listen",
+        "is not a loopback address and token is not set; add token = <secret>, or listen on 127.0.0.1",
+      )
+    if (!isGiven("tls_certificate"))
+      warn(
+        "listen",
+        "is not a loopback address, and without TLS others on the network can read the token; set tls_certificate and tls_key, or see that only a proxy with TLS reaches it",
+      )
   },
 })

@@ -12,6 +12,7 @@ import {
 } from "../options/option-types.ts"
 import { only } from "../options/relations.ts"
 import { defineSection } from "../options/section.ts"
+import { TOPIC_PLACE } from "./topic-place.ts"
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
@@ -44,8 +45,7 @@ export const FORWARD = defineSection({
     "Posts each record of a topic to a URL, from a durable position, as part of the service; see [forwarding.md](forwarding.md).",
   options: {
     from: text({
-      pattern: /^.+\/[^/@\s]+$/s,
-      form: "<connection>/<topic>",
+      ...TOPIC_PLACE,
       doc: "The topic: `<connection>/<topic>`.",
     }),
     url: text({

@@ -2,7 +2,9 @@ import type { Steps } from "../../clock/slices.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
-import { hostKey, pathKey, type EndpointOptions } from "../../config/sections/endpoint.ts"
+import { hostKey, isInUse, pathKey, type EndpointOptions } from "../../config/sections/endpoint.ts"
+import { OptionError } from "../../errors.ts"
+import { checkFree } from "../../http/listener.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
 
 /** An address that is listened on. */
@@ -47,6 +49,17 @@ export function* addressesOf({ pipelines, connections, admin }: ResolvedDraft): 
     })),
   )
   return [...ofPipelines, ...ofAdmin, ...ofConnections].filter(({ port }) => port > 0)
+}
+
+/** @throws OptionError `listen`, HooklineError `listen` where another program has the address */
+export function checkIsFree({ host, port, key, isOptional = false }: PlannedAddress): void {
+  try {
+    checkFree({ host, port })
+  } catch (error) {
+    if (!(error instanceof OptionError) || key === undefined) throw error
+    if (isOptional && isInUse(error.cause as NodeJS.ErrnoException)) return
+    throw new OptionError("listen", key, `${error.text}, or set ${key} = off`, { cause: error.cause })
+  }
 }
 
 /** Checks that no address conflicts with an earlier one. */

@@ -6,8 +6,10 @@ import { fileKinds } from "../../brokers/registry.ts"
 import { KEYS_TO_ADD } from "../../brokers/resolve-connection.ts"
 import { camelCase } from "../../config/options/in-code.ts"
 import { DETAIL_WORDS } from "../../config/sections/admin.ts"
+import { parseTopicPlace } from "../../config/sections/topic-place.ts"
+import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import { realPath } from "../../storage/real-path.ts"
-import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
+import { connectionOf, unknownConnection, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./verified.ts"
 
@@ -88,6 +90,25 @@ export function* checkFiles({ connections, problems }: ResolvedDraft): Steps<voi
       `is the ${what} of another connection too (${problems.locate(first.place)}); give each its own`,
     )
   }
+}
+
+/** Checks that the audit has a topic of its own. */
+export function* checkAudit({ admin, pipelines, connections }: ResolvedDraft): Steps<void> {
+  const { audit_topic: place } = admin.values
+  if (place === undefined) return
+  yield
+  const { connection, topic } = parseTopicPlace(place)
+  if (!connections.has(connection)) admin.wrong("audit_topic", unknownConnection(connection, connections))
+  if (!TOPIC_NAME.pattern.test(topic))
+    admin.wrong("audit_topic", `names a topic that is not ${TOPIC_NAME.form}`)
+  const { id } =
+    pipelines.find(
+      ({ sink }) =>
+        connectionOf(sink, connections) === connection &&
+        [sink?.values.topic, sink?.values.dead_letter_topic].includes(topic),
+    ) ?? {}
+  if (id !== undefined)
+    admin.wrong("audit_topic", `is a topic of pipeline ${JSON.stringify(id)}; choose another`)
 }
 
 /** Checks that dead letters come from verified senders only, and go to no topic of accepted events. */

@@ -1,6 +1,6 @@
 import { parseCondition } from "../../brokers/record-filter.ts"
-import { suggest } from "../../config/file/nearest.ts"
 import type { Steps } from "../../clock/slices.ts"
+import { parseTopicPlace } from "../../config/sections/topic-place.ts"
 import { HooklineError } from "../../errors.ts"
 import { isThisMachine } from "../../outgoing/proxied-fetch.ts"
 import { refusedHost } from "../../outgoing/refused-addresses.ts"
@@ -9,14 +9,13 @@ import { parseTargetUrl } from "../../replay/request-of-record.ts"
 import { WrongSetting } from "../../verify/schemes/family.ts"
 import { makeSigner } from "../../verify/presets/providers.ts"
 import type { Signer } from "../../verify/verifier.ts"
-import { connectionOf, type ResolvedDraft, type ResolvedForward } from "./resolved-draft.ts"
+import {
+  connectionOf,
+  unknownConnection,
+  type ResolvedDraft,
+  type ResolvedForward,
+} from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
-
-/** `<connection>/<topic>` */
-export function placeOfForward(from: string): { readonly connection: string; readonly topic: string } {
-  const at = from.lastIndexOf("/")
-  return { connection: from.slice(0, at), topic: from.slice(at + 1) }
-}
 
 /** What signs the requests of a section; undefined: nothing. @throws WrongSetting */
 export function signerOf({ sign, secret, provider }: ResolvedForward["values"]): Signer | undefined {
@@ -42,11 +41,9 @@ export function* checkForwards({ forwards, pipelines, connections, problems }: R
     const refused = url && refusedHost(url.hostname)
     if (refused !== undefined) wrong("url", refused)
     if (values.from === undefined) continue
-    const { connection, topic } = placeOfForward(values.from)
-    const ids = [...connections.keys()]
+    const { connection, topic } = parseTopicPlace(values.from)
     if (!connections.has(connection)) {
-      const names = suggest(connection, ids, (name) => JSON.stringify(name))
-      wrong("from", `unknown connection ${JSON.stringify(connection)}${names}`)
+      wrong("from", unknownConnection(connection, connections))
       continue
     }
     const { dead_letter_topic: letters } = values

@@ -661,6 +661,43 @@ describe("listeners", () => {
       ],
     ],
     [
+      "a read_token that may act",
+      `${KAFKA}${pipeline("a")}[admin]\ntoken = obviously-fake\nread_token = obviously-fake`,
+      ["p.conf:9: [admin] read_token: is the same as token, so that its holders could act; set another one"],
+    ],
+    [
+      "a read_token alone",
+      `${KAFKA}${pipeline("a")}[admin]\nread_token = obviously-fake`,
+      ["p.conf:8: [admin] read_token: has no effect without token; add token = <a text>, or remove this"],
+    ],
+    [
+      "an admin certificate without its key",
+      `${KAFKA}${pipeline("a")}[admin]\ntls_certificate = admin.pem`,
+      [
+        "p.conf:8: [admin] tls_certificate: has no effect without tls_key; add tls_key = <a path>, or remove this",
+      ],
+    ],
+    [
+      "an audit on an unknown connection",
+      `${KAFKA}${pipeline("a")}[admin]\naudit_topic = kavka/audit`,
+      ['p.conf:8: [admin] audit_topic: unknown connection "kavka"; did you mean "kafka"?'],
+    ],
+    [
+      "an audit without a connection",
+      `${KAFKA}${pipeline("a")}[admin]\naudit_topic = audit`,
+      ['p.conf:8: [admin] audit_topic: "audit" is not <connection>/<topic>'],
+    ],
+    [
+      "an audit in a topic that can't be",
+      `${KAFKA}${pipeline("a")}[admin]\naudit_topic = kafka/aud it`,
+      ['p.conf:8: [admin] audit_topic: "kafka/aud it" is not <connection>/<topic>'],
+    ],
+    [
+      "an audit in a pipeline's topic",
+      `${KAFKA}${pipeline("a")}[admin]\naudit_topic = kafka/t`,
+      ['p.conf:8: [admin] audit_topic: is a topic of pipeline "a"; choose another'],
+    ],
+    [
       "an admin listener at no host",
       `${KAFKA}${pipeline("a")}[admin]\nlisten = 9464`,
       ['p.conf:8: [admin] listen: "9464" is not host:port (an IPv6 address in brackets), or off'],

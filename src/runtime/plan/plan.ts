@@ -33,6 +33,7 @@ import {
   checkDeadLetters,
   checkDetail,
   checkFiles,
+  checkAudit,
   checkBodySizes,
   checkWorkers,
   warnOfOpen,
@@ -119,6 +120,7 @@ const CHECKS: readonly Check[] = [
   checkDetail,
   checkInPipelines,
   checkDeadLetters,
+  checkAudit,
   checkAddresses,
   checkBodySizes,
   checkWorkers,
@@ -134,6 +136,7 @@ const CHECKS: readonly Check[] = [
 const OF_ALL: readonly Check[] = [
   checkDetail,
   checkDeadLetters,
+  checkAudit,
   checkAddresses,
   checkRouting,
   checkReconciles,

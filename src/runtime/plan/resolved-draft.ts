@@ -1,6 +1,7 @@
 import type { ResolvedConnection } from "../../brokers/resolve-connection.ts"
 import type { Component } from "../../components/define-component.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
+import { suggest } from "../../config/file/nearest.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { ADMIN } from "../../config/sections/admin.ts"
@@ -37,3 +38,7 @@ export const connectionOf = (
   sink: ResolvedPipeline["sink"],
   connections: ResolvedDraft["connections"],
 ): unknown => sink?.values.connection ?? connections.keys().next().value
+
+/** What is wrong with the name of a connection that is not configured. */
+export const unknownConnection = (id: string, connections: ResolvedDraft["connections"]): string =>
+  `unknown connection ${JSON.stringify(id)}${suggest(id, [...connections.keys()], (name) => JSON.stringify(name))}`

@@ -1,0 +1,39 @@
+import { checkServerIdentity } from "node:tls"
+import { formatEndpoint, reachable, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { readCertificate } from "../config/sections/pem-files.ts"
+import { proxiedFetch } from "../outgoing/proxied-fetch.ts"
+
+/** Where `[admin]` listens, and with which certificate. */
+interface AdminPlace {
+  readonly listen: EndpointOptions
+  readonly tls_certificate?: string | undefined
+}
+
+/** Names further CAs, as everywhere where there is no option of them. */
+export const CA_VARIABLE = "NODE_EXTRA_CA_CERTS"
+
+/** The URL of the admin listener of a configuration, from this machine. */
+export const adminUrl = ({ listen, tls_certificate }: AdminPlace): string =>
+  `${tls_certificate === undefined ? "http" : "https"}://${formatEndpoint(reachable(listen))}`
+
+/**
+ * Asks the admin listener of a configuration, through no proxy. Over TLS its certificate must be trusted (the system's CAs,
+ * those of NODE_EXTRA_CA_CERTS, one in the certificate's own file), and be the file's or one for the host.
+ *
+ * @throws Error of fetch, OptionError `config` of tls_certificate
+ */
+export function askAdmin(place: AdminPlace, path: string, init: BunFetchRequestInit): Promise<Response> {
+  const { tls_certificate: file } = place
+  const tls = file === undefined ? {} : { tls: tlsBy(file) }
+  return proxiedFetch(adminUrl(place) + path, { ...init, ...tls, proxy: false, redirect: "manual" })
+}
+
+function tlsBy(file: string): BunFetchRequestInitTLS {
+  const [pem, own] = readCertificate("tls_certificate", file)
+  return {
+    // a certificate that is its own CA is trusted by nothing else
+    ...(own.checkIssued(own) && { ca: pem }),
+    checkServerIdentity: (host, presented) =>
+      presented.fingerprint256 === own.fingerprint256 ? undefined : checkServerIdentity(host, presented),
+  }
+}

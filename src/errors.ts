@@ -33,6 +33,7 @@ export const FAULTS = {
   internal: { exit: 70, retry: false },
 } as const
 
+/** What went wrong; `retryHelps` of the error says whether the same call may succeed later. */
 export type FaultCode = keyof typeof FAULTS
 
 /** The error that Hookline throws. `message` is one actionable line, without secrets. */

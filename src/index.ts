@@ -29,5 +29,6 @@ export type { Changes } from "./runtime/configuration-diff.ts"
 export type { Listening, RunningApplication } from "./runtime/running-application.ts"
 export type { MountedFrom } from "./http/peer.ts"
 export { HooklineError, PublishError, type FaultCode, type PublishFault } from "./errors.ts"
+/** Forms of options, for `defineComponent`: `option.text({ doc: "…" })`. */
 export * as option from "./config/options/option-types.ts"
 export type { DurationText, SizeText } from "./config/options/option-types.ts"

@@ -93,6 +93,7 @@ export interface YieldingBroker extends Broker {
 export interface StoredRecord {
   readonly topic: string
   readonly partition: number
+  /** From 0 within the partition. */
   readonly offset: number
   /** Milliseconds since 1970. */
   readonly timestampMs: number

@@ -16,11 +16,13 @@ import type { Verification } from "../verify/presets/providers.ts"
 
 /** Passed to a component's `create` with its options. */
 export interface ComponentContext {
+  /** The pipeline's id. */
   readonly pipeline: string
   /** Where the events have their id, type and time, by the pipeline's Verifier; undefined: it has none. */
   readonly sender: KnownSender | undefined
   /** @internal The path of the pipeline's source, which a `*` may end. */
   readonly sourcePath: string
+  /** The pipeline's log. */
   readonly log: Logger
   /** @internal */
   readonly metrics: PipelineMetrics

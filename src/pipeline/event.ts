@@ -52,6 +52,7 @@ export type Settled = (outcome: Outcome | undefined) => void | Promise<void>
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
+/** One webhook call on its way through a pipeline. */
 export class Event {
   readonly request: RequestInfo
   /** The body as received, decompressed; at the sink, `body`. */

@@ -93,6 +93,7 @@ export class Answered {
 /** An outcome before publishing. */
 export type Ended = Dropped | Rejected | Answered
 
+/** How an event has ended. */
 export type Outcome = Accepted | Ended
 
 /** The answer to a request before its body is read; undefined: read the body. */

@@ -2,6 +2,7 @@ import type { Component } from "../components/define-component.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import type { AdminOptions, ServiceOptions, TracesOptions } from "./typed-options.ts"
 
+/** What concerns all pipelines of an application. */
 export interface ApplicationOptions {
   /** Options as in `[service]`, in camel case. */
   readonly service?: ServiceOptions

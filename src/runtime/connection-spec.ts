@@ -16,8 +16,12 @@ export interface ConnectionSpec {
 }
 
 /** A connection as an application has registered it. */
-export type Registered<C extends ConnectionSpec = ConnectionSpec> = C & { readonly id: string }
+export type Registered<C extends ConnectionSpec = ConnectionSpec> = C & {
+  /** The id that it was registered with. */
+  readonly id: string
+}
 
+/** A log in memory, and what was published to it. */
 export interface MemoryConnection extends ConnectionSpec {
   readonly kind: "memory"
   /** The published records, oldest first: all, or those of one topic. */
@@ -46,5 +50,6 @@ export interface ReadOptions {
   readonly from?: ReadFrom | undefined
   /** Waits for new records at the end, until `signal` aborts. */
   readonly follow?: boolean | undefined
+  /** Ends the reading. */
   readonly signal?: AbortSignal | undefined
 }

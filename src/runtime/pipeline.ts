@@ -1,10 +1,13 @@
 import type { Configured } from "../components/define-component.ts"
 import type { Processor } from "../pipeline/event.ts"
 
+/** What a pipeline is composed of. */
 export interface PipelineParts {
+  /** `webHookSource(…)` */
   readonly source: Configured<"source">
   /** In order: components, or plain functions. */
   readonly processors: readonly (Configured<"processor"> | Processor)[]
+  /** `brokerSink(…)` */
   readonly sink: Configured<"sink">
 }
 

@@ -11,8 +11,11 @@ export interface Listening {
   readonly url: string
 }
 
+/** An application that was started. */
 export interface RunningApplication {
+  /** Its log, at the configured level. */
   readonly log: Logger
+  /** Its addresses, one for each pipeline; empty: it has no ports. */
   readonly listening: readonly Listening[]
   /** Drains, flushes, closes. Further calls wait for the same end. */
   stop(): Promise<void>

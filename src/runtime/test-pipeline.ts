@@ -8,6 +8,7 @@ import { Pipeline, type PipelineParts } from "./pipeline.ts"
 
 /** The request, apart from its body. */
 export interface TestRequest {
+  /** In addition to those that a request has anyway. */
   readonly headers?: { readonly [name: string]: string } | undefined
   /** Default: POST. */
   readonly method?: string | undefined
@@ -19,6 +20,7 @@ export interface TestRequest {
 
 /** The result of a request. */
 export interface TestedEvent {
+  /** Of the answer, as are its headers and body. */
   readonly status: number
   readonly headers: Headers
   readonly body: string

@@ -13,7 +13,7 @@ import { LISTINGS } from "./listings.ts"
  *   events        id | at: when it was first sent, by the sender's clock | delivery: what redelivers it
  *                 | outcome: accepted, duplicate, dropped, refused 401; null: not known to have ended here for good
  *                 | missed: 1 once the sender listed a failure, or no outcome was found | pending: 1 while the sender tries
- *                 | attempts: how often it was asked for again, or published | asked: when, in milliseconds since 1970
+ *                 | attempts: how often it was asked for again, or published | asked: the last round in which it was
  *                 | reason: why the last attempt failed | body: the event, as long as it may have to be published
  *   certificates  hour: its beginning, in milliseconds since 1970 | json: see Certificate
  *
@@ -122,15 +122,8 @@ export class LedgerDatabase extends DurableDatabase {
         for (const { event, delivery, atMs, got, body } of page.items) {
           if (atMs < fromMs) continue
           const outcome = got === undefined || got === "failed" || got === "pending" ? null : got
-          put.run(
-            event,
-            atMs,
-            delivery,
-            outcome,
-            Number(got === "failed"),
-            Number(got === "pending"),
-            body ?? null,
-          )
+          const is = (state: string): number => Number(got === state)
+          put.run(event, atMs, delivery, outcome, is("failed"), is("pending"), body ?? null)
         }
         if (next !== undefined) this.#save({ pass: { startedMs, fromMs, next } })
       })
@@ -164,15 +157,19 @@ export class LedgerDatabase extends DurableDatabase {
       for (const id of found.keys()) this.#sought.delete(id)
     },
 
-    /** Events to ask for, sent before a time and not asked for since another. They count as missed from now on. */
-    missing: (beforeMs: number, askedBeforeMs: number, limit: number): MissingEvent[] => {
+    /** Begins a round of asking for events. */
+    round: (): number =>
+      this.db.query<{ n: number }, []>("SELECT coalesce(max(asked), 0) + 1 AS n FROM events").get()!.n,
+
+    /** Events to ask for in a round that were sent before a time. They count as missed from now on. */
+    missing: (beforeMs: number, round: number, limit: number): MissingEvent[] => {
       const rows = this.db
         .query<MissingEvent, [number, number, number, number]>(
           // one that fails each time keeps none from its turn
           `SELECT id, delivery, body, attempts FROM events
            WHERE outcome IS NULL AND pending = 0 AND attempts < ?1 AND at < ?2 AND asked < ?3 ORDER BY asked, at, id LIMIT ?4`,
         )
-        .all(MOST_ATTEMPTS, beforeMs, askedBeforeMs, limit)
+        .all(MOST_ATTEMPTS, beforeMs, round, limit)
       const miss = this.db.query("UPDATE events SET missed = 1 WHERE id = ?")
       if (rows.length > 0) this.transact(() => rows.forEach(({ id }) => miss.run(id)))
       return rows
@@ -186,9 +183,9 @@ export class LedgerDatabase extends DurableDatabase {
         )
         .get(mostAttempts)!.at ?? undefined,
 
-    attempt: (id: string, nowMs: number, attempts: number): void => {
+    attempt: (id: string, round: number, attempts: number): void => {
       const count = this.db.query("UPDATE events SET attempts = ?3, asked = ?2 WHERE id = ?1")
-      this.transact(() => count.run(id, nowMs, attempts))
+      this.transact(() => count.run(id, round, attempts))
     },
 
     settle: (id: string, outcome: string | null, reason: string | null): void => {
@@ -199,13 +196,13 @@ export class LedgerDatabase extends DurableDatabase {
       )
     },
 
-    /** How many of those asked for since a time have no outcome yet. */
-    waiting: (askedSinceMs: number): number =>
+    /** How many of those asked for in a round have no outcome yet. */
+    waiting: (round: number): number =>
       this.db
         .query<{ n: number }, [number]>(
           "SELECT count(*) AS n FROM events WHERE outcome IS NULL AND asked >= ?",
         )
-        .get(askedSinceMs)!.n,
+        .get(round)!.n,
 
     /** @param mostAttempts 0: nothing can be asked for */
     count: (fromMs: number, toMs: number, mostAttempts: number): Certificate => {

@@ -50,7 +50,7 @@ async function start({ windowMs = 3 * HOUR_MS, certified = NOT_PUBLISHED } = {})
   const open = () => {
     const ledger = new Ledger(ledgerIn(folder.path, "github"), log)
     const access = { credentials: GITHUB_TOKEN, api: hook.api, endpoint: GITHUB_ENDPOINT }
-    const api = new SenderApi(QUICK, access, stopping.signal, { first: 5, longest: 20 })
+    const api = new SenderApi(QUICK, access, stopping.signal, { pauses: { first: 5, longest: 20 } })
     const reconciler = new Reconciler({
       id: "github",
       provider: "github",
@@ -205,8 +205,8 @@ test("what is listed twice counts once, and is asked for once", async () => {
 })
 
 test("what is listed only after a complete pass is found by the next one, although the window is shorter", async () => {
-  const { reconciler, hook, endpoint } = await start({ windowMs: 1000 })
-  hook.deliveredAgoMs = 60_000
+  const { reconciler, hook, endpoint } = await start({ windowMs: 100 })
+  hook.deliveredAgoMs = 400
   endpoint.status = 503
   let isListed = false
   hook.before = ({ url }) => (url.includes("/deliveries") && !isListed ? Response.json([]) : undefined)

@@ -25,8 +25,8 @@ import type { SharedReconcile } from "./shared-reconcile.ts"
 
 /** Events that are read at once. */
 const BATCH = 20
-/** Listings overlap by so much: what is listed late is found. */
-const OVERLAP_MS = 15 * 60_000
+/** Times the sender's latency that listings overlap: what is listed late is found. */
+const OVERLAP = 15
 /** An unfinished pass is continued within this time. */
 const CONTINUED_MS = HOUR_MS
 /** How long certificates are kept, and what is in no certificate yet. */
@@ -80,6 +80,8 @@ export class Reconciler {
   readonly #of: Reconciliation
   readonly #failing = new Lasting({ remindMs: HOUR_MS })
   readonly #endpoint: EndpointWatch
+  /** When the last list began that was read as a whole, or this was opened; by the steady clock. */
+  #listedMs = steadyMs()
   #state: Omit<ReconcileState, "endpoint"> = {
     completeAtMs: undefined,
     problem: undefined,
@@ -141,11 +143,9 @@ export class Reconciler {
     await this.#search(fromMs)
     const asked = isDryRun ? undefined : await this.#ask(startedMs)
     if (asked !== undefined && asked.events > 0) {
-      log.info(
-        { reconcile: id, events: asked.events },
-        `${target.inject && !api.listing.redeliver ? "published" : "asked for"} missing events`,
-      )
-      await this.#await(fromMs, asked.sinceMs)
+      const did = target.inject && !api.listing.redeliver ? "published" : "asked for"
+      log.info({ reconcile: id, events: asked.events }, `${did} missing events`)
+      await this.#await(fromMs, asked.round)
     }
     const openMs = await ledger.do("oldestOpen", this.#mostAttempts)
     const window = await ledger.do("count", Math.min(openMs ?? fromMs, fromMs), startedMs, this.#mostAttempts)
@@ -166,6 +166,7 @@ export class Reconciler {
   async #list(sinceMs?: number): Promise<{ readonly startedMs: number; readonly fromMs: number }> {
     const { api, provider, ledger } = this.#of
     const nowMs = api.nowMs()
+    const beganMs = steadyMs()
     const fromMs = Math.max(sinceMs ?? (await this.#from(nowMs)), nowMs - api.listing.keptMs)
     const unfinished = sinceMs === undefined ? (await ledger.do("progress")).pass : undefined
     const anew = { startedMs: nowMs, fromMs, next: "" }
@@ -187,6 +188,7 @@ export class Reconciler {
       if (read.next === undefined) break
       pass = { ...pass, next: read.next }
     }
+    this.#listedMs = beganMs
     const before = await ledger.do("progress")
     // what the sender no longer lists is certified by nothing
     const isContinuous = before.sinceMs > 0 && pass.fromMs <= before.completeMs
@@ -197,67 +199,69 @@ export class Reconciler {
 
   /** From when it must list: what came since the last complete pass, and what this process or the last holder left open. */
   async #from(nowMs: number): Promise<number> {
-    const { windowMs, shared, ledger } = this.#of
+    const { windowMs, shared, ledger, api } = this.#of
     const { completeMs } = await ledger.do("progress")
+    // whatever its clock said: what came while no list could be read
+    const wantedMs = nowMs - windowMs - (steadyMs() - this.#listedMs)
+    if (completeMs === 0) await ledger.do("save", { completeMs: wantedMs })
     const openMs = await ledger.do("oldestOpen", this.#mostAttempts)
     const knownMs = [completeMs, openMs ?? 0, (await shared?.from()) ?? 0].filter((it) => it > 0)
-    return Math.min(nowMs - windowMs, ...knownMs.map((it) => it - OVERLAP_MS))
+    return Math.min(wantedMs, ...knownMs.map((it) => it - OVERLAP * api.listing.latencyMs))
   }
 
   async #search(fromMs: number): Promise<void> {
-    const { index, ledger } = this.#of
+    const { index, ledger, api } = this.#of
     if (index === undefined) return
     const oldestMs = await ledger.do("seek")
     if (oldestMs === undefined) return
-    for await (const lines of index.read(Math.floor((Math.min(oldestMs, fromMs) - OVERLAP_MS) / HOUR_MS)))
-      await ledger.do("found", lines)
+    const sinceMs = Math.min(oldestMs, fromMs) - OVERLAP * api.listing.latencyMs
+    for await (const lines of index.read(Math.floor(sinceMs / HOUR_MS))) await ledger.do("found", lines)
   }
 
-  /** Asks for missing events, or publishes them. @returns since when, how many, and what ended it early */
+  /** Asks for missing events, or publishes them. @returns in which round, how many, and what ended it early */
   async #ask(startedMs: number) {
     const { api, ledger, target, signal } = this.#of
-    const sinceMs = Date.now()
+    const round = await ledger.do("round")
     let events = 0
-    if (this.#mostAttempts === 0) return { sinceMs, events }
+    if (this.#mostAttempts === 0) return { round, events }
     for (;;) {
-      const missing = await ledger.do("missing", startedMs - api.listing.latencyMs, sinceMs, BATCH)
-      if (missing.length === 0) return { sinceMs, events }
+      const missing = await ledger.do("missing", startedMs - api.listing.latencyMs, round, BATCH)
+      if (missing.length === 0) return { round, events }
       for (const event of missing)
         try {
           const problem = await target.problem()
           if (problem !== undefined)
             throw new HooklineError("unavailable", `the pipeline accepts no events to ask for: ${problem}`)
-          await this.#recover(event)
+          await this.#recover(event, round)
           events++
         } catch (error) {
           if (signal.aborted || !(error instanceof HooklineError)) throw error
-          return { sinceMs, events, problem: error.message }
+          return { round, events, problem: error.message }
         }
     }
   }
 
   /** Counts an attempt before it is made, so that a crash makes no further one, and takes it back if it was not made. */
-  async #recover({ id, delivery, body, attempts: before }: MissingEvent): Promise<void> {
+  async #recover({ id, delivery, body, attempts: before }: MissingEvent, round: number): Promise<void> {
     const { api, ledger, target, shared, signal } = this.#of
     const attempts = (await shared?.attempt(id, 1)) ?? before + 1
-    await ledger.do("attempt", id, Date.now(), attempts)
+    await ledger.do("attempt", id, round, attempts)
     if (attempts > MOST_ATTEMPTS) return
     try {
       const isPublished = api.listing.redeliver === undefined
-      const { outcome, reason } = isPublished
-        ? await target.inject!(body ?? "")
-        : await api.redeliver(delivery)
+      const attempted = isPublished ? target.inject!(body ?? "") : api.redeliver(delivery)
+      const { outcome, reason } = await attempted
       await ledger.do("settle", id, outcome ?? null, reason)
     } catch (error) {
       signal.throwIfAborted()
       await shared?.attempt(id, -1)
-      await ledger.do("attempt", id, Date.now(), attempts - 1)
+      await ledger.do("attempt", id, round, attempts - 1)
       throw error
     }
   }
 
   /** Lists again until everything that was asked for has ended here for good, or the patience is over. */
-  async #await(fromMs: number, askedSinceMs: number): Promise<void> {
+  async #await(fromMs: number, round: number): Promise<void> {
     const { api, ledger, signal } = this.#of
     const { latencyMs, redeliver } = api.listing
     if (redeliver === undefined) return
@@ -267,7 +271,7 @@ export class Reconciler {
       signal.throwIfAborted()
       await this.#list(fromMs)
       await this.#search(fromMs)
-      if ((await ledger.do("waiting", askedSinceMs)) === 0) return
+      if ((await ledger.do("waiting", round)) === 0) return
     }
   }
 
@@ -288,11 +292,8 @@ export class Reconciler {
       await shared?.certify(certificate)
       await ledger.do("certify", certificate)
       const { ids, accounted: _, ...line } = toRecord(certificate)
-      if (line.unrecoverable > 0)
-        log.error(
-          { reconcile: id, ...line, ids: ids.unrecoverable.slice(0, 20) },
-          "certificate: events are missing",
-        )
+      const missing = { reconcile: id, ...line, ids: ids.unrecoverable.slice(0, 20) }
+      if (line.unrecoverable > 0) log.error(missing, "certificate: events are missing")
       else log.info({ reconcile: id, ...line }, "certificate: nothing is missing")
     }
   }

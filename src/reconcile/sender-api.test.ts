@@ -29,7 +29,9 @@ function start({ provider = "github", credentials = "obviously-fake", answer }: 
   const url = `http://127.0.0.1:${server.port}`
   const stopping = new AbortController()
   const access = { credentials, api: url, endpoint: ENDPOINTS[provider] }
-  const api = new SenderApi(LISTINGS[provider]!, access, stopping.signal, { first: 1, longest: 2 })
+  const api = new SenderApi(LISTINGS[provider]!, access, stopping.signal, {
+    pauses: { first: 1, longest: 2 },
+  })
   return { api, requests, times, stopping, url, [Symbol.asyncDispose]: () => server.stop(true) }
 }
 

@@ -21,6 +21,8 @@ export interface SenderAccess {
   /** Base URL in place of the row's. */
   readonly api?: string | undefined
   readonly endpoint?: string | undefined
+  /** In place of the row's limits. */
+  readonly requests_per_hour?: number | undefined
 }
 
 /** The endpoint as the sender has it. */
@@ -61,22 +63,29 @@ export class SenderApi {
   readonly #requests: RateLimit
   readonly #redeliveries: RateLimit
   readonly #pauses: typeof PAUSES
+  readonly #send: typeof proxiedFetch
   readonly #authorization: Authorization
   /** Between the sender's clock and this machine's, by the last answer. */
   #aheadMs = 0
 
-  constructor(listing: Listing, access: SenderAccess, signal: AbortSignal, pauses = PAUSES) {
+  constructor(
+    listing: Listing,
+    access: SenderAccess,
+    signal: AbortSignal,
+    { pauses = PAUSES, fetch = proxiedFetch } = {},
+  ) {
     this.listing = listing
     this.#access = access
     this.#base = (access.api ?? listing.api).replace(/\/$/, "")
     this.#signal = signal
     this.#authorization = new Authorization(listing, access.credentials, (path, init) =>
-      fetchBounded({ fetch: proxiedFetch }, this.#base + path, { ...init, ...BOUNDS, signal }),
+      fetchBounded({ fetch }, this.#base + path, { ...init, ...BOUNDS, signal }),
     )
     this.#pauses = pauses
-    const { perHour, redeliver } = listing
-    this.#requests = tokenBucket({ perSecond: perHour / 3600, burst: perHour / 6 })
-    const perMinute = redeliver?.perMinute ?? 60
+    this.#send = fetch
+    const { requests_per_hour: perHour = listing.perHour } = access
+    this.#requests = tokenBucket({ perSecond: perHour / 3600, burst: Math.max(1, perHour / 6) })
+    const perMinute = access.requests_per_hour ? perHour / 60 : (listing.redeliver?.perMinute ?? 60)
     this.#redeliveries = tokenBucket({ perSecond: perMinute / 60, burst: Math.max(1, perMinute / 4) })
   }
 
@@ -194,7 +203,7 @@ export class SenderApi {
         ...(await this.#authorization.headers(this.nowMs())),
         ...init.headers,
       }
-      const answer = await fetchBounded({ fetch: proxiedFetch }, url, {
+      const answer = await fetchBounded({ fetch: this.#send }, url, {
         ...init,
         ...BOUNDS,
         headers,

@@ -98,6 +98,11 @@ class SectionReader implements Resolved<OptionSet> {
 
   readonly wrong = (key: string, text: string): void => this.#report(this.where(key), text)
 
+  readonly warn = (key: string, text: string): void => {
+    this.#isSilent = false
+    this.#problems.warn(this.where(key), text)
+  }
+
   readonly where = (key: string): Place => {
     if (this.#valueInCode(key) !== undefined) return this.#placeInCode(key)
     const text = this.#textOf(key)
@@ -147,13 +152,8 @@ class SectionReader implements Resolved<OptionSet> {
 
   /** Checks the rules across keys. */
   check(): void {
-    const warn = (key: string, text: string): void => {
-      this.#isSilent = false
-      this.#problems.warn(this.where(key), text)
-    }
-    const checking = { ...this, warn }
-    checkRelations(this.#section, checking)
-    this.#section.check?.(checking)
+    checkRelations(this.#section, this)
+    this.#section.check?.(this)
     const { baseDir } = this.#found
     if (this.#isSound && this.#isSilent && this.#isNothingGiven())
       NOTHING_GIVEN.set(this.#section.options, { baseDir, values: this.values })
@@ -242,12 +242,19 @@ export function inputsOf(
   values: { readonly [key: string]: unknown },
 ): string[] {
   const files: string[] = []
-  for (const [key, { isInput }] of optionsIn(section.options)) {
-    const file = isInput ? values[key] : undefined
+  for (const key of inputKeysIn(section.options)) {
+    const file = values[key]
     if (typeof file === "string") files.push(resolve(file))
   }
   return files
 }
+
+const inputKeysIn = (options: OptionSet): readonly string[] =>
+  INPUT_KEYS.getOrInsertComputed(options, () =>
+    optionsIn(options).flatMap(([key, { isInput }]) => (isInput ? key : [])),
+  )
+
+const INPUT_KEYS = new WeakMap<OptionSet, readonly string[]>()
 
 /** The value of an option's own default: the same for all sections of a folder. */
 function defaultOf(option: OptionSet[string], baseDir: string): unknown {

@@ -2,7 +2,7 @@ import type { Steps } from "../../clock/slices.ts"
 import { locateEventPart } from "../../verify/presets/event-locations.ts"
 import type { Coverage } from "../../verify/schemes/family.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
-import { senderOf } from "./sender.ts"
+import { senderIn, senderOf } from "./sender.ts"
 
 /**
  * Warns of replays that a signature scheme allows. Signed ids that each of several workers would remember on its own are
@@ -24,8 +24,9 @@ export function* checkReplay({ pipelines, connections, service, problems }: Reso
     const connection = connections.get(String(connectionOf(sink, connections)))
     const hasLogFolder = connection?.kind?.logFolder !== undefined
     const forgetsIds = (keeper === undefined || keeper.values.store === "memory") && !hasLogFolder
-    for (const { component, values, where } of parts) {
-      const { name, covers, checksTime = false } = component.sender?.(values) ?? {}
+    for (const part of parts) {
+      const { values, where } = part
+      const { name, covers, checksTime = false } = senderIn(part) ?? {}
       if (name === undefined || covers === undefined || values.mode === "observe") continue
       if (workers > 1 && covers.id && keeper === undefined) {
         const text = `signed ids of ${name} are remembered by one process, and [service] workers = ${workers}; add a Deduplicator with store = redis://..., or set workers = 1`

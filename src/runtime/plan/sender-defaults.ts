@@ -25,7 +25,7 @@ export function withSenderDefaults(pipeline: ResolvedPipeline, around: Surroundi
   const { source, processors } = pipeline
   const { waitsMs, largestBytes } = senderOf(processors)?.facts ?? {}
   if (source === undefined) return pipeline
-  const values = { ...source.values }
+  const more: { delivery_timeout?: number; max_body_bytes?: number } = {}
   const connection = around.connections.get(String(connectionOf(pipeline.sink, around.connections)))
   const timeoutMs = waitsMs && withinPatience(waitsMs)
   const has = (key: string): boolean => key in source.component.options && !source.isGiven(key)
@@ -35,13 +35,16 @@ export function withSenderDefaults(pipeline: ResolvedPipeline, around: Surroundi
     timeoutMs < DEFAULT_DELIVERY_TIMEOUT_MS &&
     connection?.isGiven("delivery_timeout") !== true
   )
-    values.delivery_timeout = timeoutMs
-  if (has("max_body_bytes") && largestBytes !== undefined && typeof values.max_body_bytes === "number")
-    values.max_body_bytes = Math.max(
-      values.max_body_bytes,
+    more.delivery_timeout = timeoutMs
+  const { max_body_bytes: bodyBytes } = source.values
+  if (has("max_body_bytes") && largestBytes !== undefined && typeof bodyBytes === "number")
+    more.max_body_bytes = Math.max(
+      bodyBytes,
       Math.min(largestBytes, ...mostBytes(pipeline, around).map(({ bytes }) => bytes)),
     )
-  return { ...pipeline, source: { ...source, values } }
+  return Object.keys(more).length === 0
+    ? pipeline
+    : { ...pipeline, source: { ...source, values: { ...source.values, ...more } } }
 }
 
 /** What bounds bodies besides the source. */

@@ -14,7 +14,7 @@ export function senderOf(processors: readonly (Part | Processor)[]): KnownSender
 }
 
 /** Once for all checks of a part. */
-const senderIn = ({ component, values }: Part): KnownSender | undefined => {
+export const senderIn = ({ component, values }: Part): KnownSender | undefined => {
   if (!SENDERS.has(values)) SENDERS.set(values, component.sender?.(values))
   return SENDERS.get(values)
 }

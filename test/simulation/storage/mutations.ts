@@ -13,6 +13,7 @@ const log = without("log")
 const logByCall = without("log, call by call")
 const spool = without("spool")
 const dedupe = without("dedupe")
+const reconcile = without("reconcile")
 
 export const STORAGE_MUTATIONS: readonly Mutation[] = [
   log("a commit has its fsync", "storage/database-file.ts", "synchronous = FULL", "synchronous = NORMAL"),
@@ -165,5 +166,70 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "brokers/spool/store.ts",
     "this.#committing?.records.has(record) === true ? this.#committing.promise : undefined",
     "undefined",
+  ),
+  reconcile(
+    "an event that is missing is asked for three times at most",
+    "reconcile/ledger-database.ts",
+    "MOST_ATTEMPTS = 3",
+    "MOST_ATTEMPTS = 9",
+  ),
+  reconcile(
+    "an attempt is counted before it is made",
+    "reconcile/reconciler.ts",
+    'await ledger.do("attempt", id, round, attempts)',
+    'await ledger.do("attempt", id, round, before)',
+  ),
+  reconcile(
+    "an attempt that was not made is taken back",
+    "reconcile/reconciler.ts",
+    '      await ledger.do("attempt", id, round, attempts - 1)\n',
+  ),
+  reconcile(
+    "an event is asked for once in a pass",
+    "reconcile/ledger-database.ts",
+    "AND asked < ?3",
+    "AND asked <= ?3",
+  ),
+  reconcile(
+    "nothing is asked for while the pipeline accepts no events",
+    "reconcile/reconciler.ts",
+    "if (problem !== undefined)\n            throw",
+    "if (problem === null)\n            throw",
+  ),
+  reconcile(
+    "listings overlap, since some deliveries are listed late",
+    "reconcile/reconciler.ts",
+    "const OVERLAP = 15",
+    "const OVERLAP = 0",
+  ),
+  reconcile(
+    "a list begins where the last complete pass did",
+    "reconcile/reconciler.ts",
+    "[completeMs, openMs ?? 0,",
+    "[openMs ?? 0,",
+  ),
+  reconcile(
+    "a list whose page is forgotten is read anew",
+    "reconcile/reconciler.ts",
+    'if (pass.next === "" || wasExpired || !(error instanceof SenderRefusal)) throw error',
+    "throw error",
+  ),
+  reconcile(
+    "times are those of the sender's clock",
+    "reconcile/sender-api.ts",
+    "Math.abs(aheadMs) > SAME_CLOCK_MS ? aheadMs : 0",
+    "0",
+  ),
+  reconcile(
+    "an outcome, once known, stays",
+    "reconcile/ledger-database.ts",
+    "outcome = coalesce(outcome, ?4)",
+    "outcome = ?4",
+  ),
+  reconcile(
+    "an hour is certified once nothing of it is left to ask for",
+    "reconcile/ledger-database.ts",
+    "now.open > 0 || Bun",
+    "Bun",
   ),
 ]

@@ -35,7 +35,7 @@ export type Step = { readonly atMs: number } & (
 
 /** A run, complete: it can be kept in a file, and have steps taken out. */
 export interface StorageScenario {
-  readonly simulation: "log" | "spool" | "dedupe" | "service"
+  readonly simulation: "log" | "spool" | "dedupe" | "service" | "reconcile"
   readonly seed: number
   readonly settings: StorageSettings
   readonly steps: readonly Step[]

@@ -10,6 +10,14 @@ export {
   type ReadOptions,
   type Registered,
 } from "./runtime/connection-spec.ts"
+export {
+  testHandler,
+  type HandledEvent,
+  type Handler,
+  type HandlerContext,
+  type HandlerOptions,
+  type TestHandling,
+} from "./replay/handler.ts"
 export { testPipeline, type TestedEvent, type TestRequest } from "./runtime/test-pipeline.ts"
 export * from "./runtime/typed-options.ts"
 export type { OwnProvider } from "./verify/presets/own-provider.ts"

@@ -39,6 +39,8 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
   readonly signal: AbortSignal
   /** The partitions that this process has; others have the rest. Undefined: it has all. */
   readonly partitions?: ReadonlySet<number> | undefined
+  /** Called when a position has been saved. */
+  readonly saved?: ((topic: string, next: ReadonlyMap<number, number>) => Promise<void>) | undefined
   /** Called again and again with why nothing can be read, and why nothing is delivered, that included; undefined: it is. */
   readonly waiting: (source: string | undefined, any: string | undefined) => void
   /** Called with what is forwarded, and how many records wait. */
@@ -54,6 +56,7 @@ export class Forward {
   readonly #options: ForwardOptions
   #job: ReplayJob | undefined
   #held: readonly OffsetRange[] = []
+  #clusterId = ""
   #waitsFor: string | undefined
 
   constructor(options: ForwardOptions) {
@@ -63,6 +66,11 @@ export class Forward {
   /** undefined: it waits for the log. */
   get job(): ReplayJob | undefined {
     return this.#job
+  }
+
+  /** The id of the log, once it has begun; empty: it has none. */
+  get clusterId(): string {
+    return this.#clusterId
   }
 
   /** Why nothing is delivered; undefined: it is. */
@@ -87,6 +95,7 @@ export class Forward {
     if (found === undefined) return
     const { reader, all, held, clusterId } = found
     this.#held = held
+    this.#clusterId = clusterId ?? ""
     try {
       const position = await this.#position(reader, held, clusterId)
       const { ranges, gaps } = endlessFrom(position, held)
@@ -105,7 +114,10 @@ export class Forward {
         from: { ...position, next: new Map() },
         missed: ({ partition, first, end }) =>
           warn(describeGap(about.topic, { partition, first: end, next: first, kind: "deleted" })),
-        save: (position, failures) => store.save(position, failures),
+        save: async (position, failures) => {
+          await store.save(position, failures)
+          await this.#options.saved?.(about.topic, position.next)
+        },
       })
       this.#job = job
       await this.#follow(job, all)

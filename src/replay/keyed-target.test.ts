@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test"
 import type { StoredRecord } from "../brokers/broker.ts"
-import { KeyedTarget, type Attempt, type KeyedTargetOptions } from "./keyed-target.ts"
+import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
+import { KeyedTarget } from "./keyed-target.ts"
 import type { Sent } from "./target.ts"
 
 const recordOf = (offset: number, key?: string): StoredRecord => ({

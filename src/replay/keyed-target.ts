@@ -2,6 +2,7 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { Backoff, doubled } from "../clock/backoff.ts"
 import { steadyMs } from "../clock/clock.ts"
+import type { Attempt, KeyedTargetOptions, Patience } from "./attempt.ts"
 import type { ReplayTarget, Sent } from "./target.ts"
 
 /*
@@ -17,53 +18,13 @@ import type { ReplayTarget, Sent } from "./target.ts"
  * failing is refused for good (`Patience`); where it fails all, they wait.
  */
 
-/** How one attempt to deliver a record ended. */
-export interface Attempt {
-  /**
-   * - delivered: it has accepted the record
-   * - refused: it would not accept this record if it came again
-   * - unavailable: it may accept it later, or there was no answer
-   */
-  readonly outcome: "delivered" | "refused" | "unavailable"
-  /** Of a URL; undefined: no response. */
-  readonly status?: number | undefined
-  /** Empty: delivered. */
-  readonly reason: string
-  /** The time in the header Retry-After. */
-  readonly retryAfterMs?: number | undefined
-  readonly durationMs: number
-}
-
-/** Called after each attempt; `retryInMs` when there will be another. */
-export type OnAttempt = (record: StoredRecord, attempt: Attempt, retryInMs: number | undefined) => void
-
-/** When a record that fails is refused for good. */
-export interface Patience {
-  /** How often it has to be refused, whatever becomes of others. */
-  readonly refusals: number
-  /** Its second refusal is final if others are accepted between the two; if not, one after this time. Undefined: `refusals` count. */
-  readonly parkAfterMs?: number | undefined
-  /**
-   * How often it is attempted again that has no answer which counts, while others are accepted in between; then it is
-   * refused. Undefined: for as long as it takes.
-   */
-  readonly retries?: number | undefined
-}
-
-export interface KeyedTargetOptions {
-  /** Attempts to deliver a record; never rejects. */
-  readonly attempt: (record: StoredRecord, signal: AbortSignal) => Promise<Attempt>
-  /** 1 unless given: one after the other. */
-  readonly concurrency?: number | undefined
-  readonly patience?: Patience
-  readonly attempted?: OnAttempt | undefined
-}
-
 interface Entry {
   readonly record: StoredRecord
   readonly number: number
   readonly resolve: (sent: Sent) => void
   readonly lane: string | undefined
+  /** Records of its partition before it. */
+  readonly sent: number
   attempts: number
   refusals: number
   /** When it was refused first. */
@@ -102,6 +63,8 @@ export class KeyedTarget implements ReplayTarget {
   /** Records of a key, by key: the first is a head or under way. */
   readonly #lanes = new Map<string, Entry[]>()
   #number = 0
+  /** By partition. */
+  readonly #sent = new Map<number, number>()
   #active = 0
   #accepted = 0
   /** undefined: accepting. */
@@ -129,6 +92,7 @@ export class KeyedTarget implements ReplayTarget {
         number: this.#number++,
         resolve,
         lane,
+        sent: this.#sent.get(record.partition) ?? 0,
         attempts: 0,
         refusals: 0,
         refusedMs: undefined,
@@ -136,6 +100,7 @@ export class KeyedTarget implements ReplayTarget {
         accepted: undefined,
         notBeforeMs: 0,
       }
+      this.#sent.set(record.partition, entry.sent + 1)
       const before = lane === undefined ? undefined : this.#lanes.get(lane)
       if (before === undefined) this.#heads.add(entry)
       if (before !== undefined) before.push(entry)
@@ -208,10 +173,10 @@ export class KeyedTarget implements ReplayTarget {
     this.#heads.delete(entry)
     this.#active++
     const { signal } = this.#stop
-    const attempt = await this.#options.attempt(entry.record, signal)
+    entry.attempts++
+    const attempt = await this.#options.attempt(entry.record, signal, entry)
     this.#active--
     if (signal.aborted && attempt.outcome === "unavailable") return entry.resolve("stopped")
-    entry.attempts++
     if (attempt.outcome === "delivered") {
       this.#options.attempted?.(entry.record, attempt, undefined)
       this.#accept()

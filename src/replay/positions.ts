@@ -16,7 +16,7 @@ import { fsyncFolder } from "../storage/fsync.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
 import { createPositionTables, PAGE_BYTES, PositionTables, type TableUse } from "./position-tables.ts"
 
-export type PositionKind = "replay" | "forward"
+export type PositionKind = "replay" | "forward" | "handler"
 
 /** How long to wait for another process that commits at the same time. */
 const BUSY_MS = 5000

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test"
 import type { StoredRecord } from "../brokers/broker.ts"
-import type { Attempt, KeyedTargetOptions } from "./keyed-target.ts"
+import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
 import { urlTarget, type PostOptions } from "./post.ts"
 import { headersOf, parseTargetUrl, toShownUrl } from "./request-of-record.ts"
 

@@ -3,7 +3,8 @@ import { steadyMs } from "../clock/clock.ts"
 import { fetchFailure, proxiedFetch, throughProxy } from "../outgoing/proxied-fetch.ts"
 import { addressCheck } from "../outgoing/refused-addresses.ts"
 import type { Sendable, Signer } from "../verify/verifier.ts"
-import { KeyedTarget, type Attempt, type KeyedTargetOptions } from "./keyed-target.ts"
+import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
+import { KeyedTarget } from "./keyed-target.ts"
 import { headersOf } from "./request-of-record.ts"
 
 export interface PostOptions {

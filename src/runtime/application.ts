@@ -9,14 +9,16 @@ import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountedFrom } from "../http/peer.ts"
+import type { Handler, HandlerOptions } from "../replay/handler.ts"
 import type { ApplicationOptions } from "./application-options.ts"
 import type { Changes } from "./configuration-diff.ts"
 import type { ConnectionSpec, ReadOptions, Registered } from "./connection-spec.ts"
 import { diagnose, explain, type Diagnosis, type DiagnosisOptions } from "./diagnosis.ts"
 import { recordIn, stampNow } from "../process/file-watcher.ts"
 import type { Pipeline } from "./pipeline.ts"
+import { plannedHandler } from "./plan/forwards.ts"
 import { planConnection } from "./plan/plan-part.ts"
-import { connectionIds, makePlan, type Draft, type Plan } from "./plan/plan.ts"
+import { connectionIds, makePlan, type Draft, type Plan, type PlannedHandler } from "./plan/plan.ts"
 import type { ReloadableApplication, RunningApplication } from "./running-application.ts"
 import { Runtime } from "./runtime.ts"
 
@@ -32,6 +34,7 @@ export class Application {
   readonly #inputs = new Map<string, string>()
   readonly #connections = new Map<string, ConnectionSpec>()
   readonly #pipelines: Pipeline[] = []
+  readonly #handlers: PlannedHandler[] = []
   /** What the last start or reload tried. */
   #draft: Draft | undefined
   #running: ReloadableApplication | undefined
@@ -81,16 +84,18 @@ export class Application {
     return this
   }
 
+  /** Handles the events of `<connection>/<topic>`, from a durable position, by `start` or from the next `reload` on. @throws HooklineError `config` */
+  handle(from: string, handler: Handler, options: HandlerOptions = {}): this {
+    this.#handlers.push(plannedHandler(from, handler, options, this.#handlers))
+    return this
+  }
+
   /** @internal Resolves the configuration. @throws HooklineError `config` with every problem, a line each */
   plan(): Plan {
     return atOnce(makePlan(this.#draftOf(this.#configuration, recordIn(this.#inputs))))
   }
 
-  /**
-   * Finds every problem that a start would have, and changes nothing.
-   *
-   * @internal
-   */
+  /** @internal Finds every problem that a start would have, and changes nothing. */
   diagnose(options: DiagnosisOptions): Promise<Diagnosis> {
     return diagnose(this.#draftOf(this.#configuration, recordIn(this.#inputs)), options)
   }
@@ -210,9 +215,7 @@ export class Application {
 
   /**
    * Reads the configuration again, files and registrations, and switches to it without refusing or losing a request.
-   * What has not changed stays open.
-   *
-   * One reload at a time: a call during one runs after it, and later calls join that one.
+   * What has not changed stays open. One at a time: a call during one runs after it, and later calls join that one.
    *
    * @throws HooklineError `config`, `no_input`, `listen`, `log_locked`, `log_io`: logged, and nothing has changed.
    *   `usage`: not started. `closing`: stopping.
@@ -284,6 +287,7 @@ export class Application {
       // a snapshot: additions during the planning are for the next reload
       connections: new Map(this.#connections),
       pipelines: [...this.#pipelines],
+      handlers: [...this.#handlers],
       admin: this.#options.admin ?? (configuration === undefined ? { listen: "off" } : undefined),
       traces: this.#options.traces,
       service: this.#options.service,

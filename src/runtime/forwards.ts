@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
 import type { ForwardInfo, Service } from "../admin/service.ts"
 import type { ReadGroup, StoredRecord } from "../brokers/broker.ts"
 import type { Connection } from "../brokers/define-connection.ts"
@@ -13,20 +11,18 @@ import { FORWARD } from "../config/sections/forward.ts"
 import { parseTopicPlace } from "../config/sections/topic-place.ts"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Record, RecordHeader } from "../pipeline/record.ts"
-import { exists } from "../process/paths.ts"
 import { Forward, type ForwardAbout, type ForwardOptions, type PositionStore } from "../replay/forward.ts"
+import type { DeliveryTarget } from "../replay/handler.ts"
 import type { KeyedTarget } from "../replay/keyed-target.ts"
-import { GroupPositions } from "../replay/group-positions.ts"
+import { GroupPositions, MemoryPositions } from "../replay/group-positions.ts"
 import { PositionCalls } from "../replay/position-database.ts"
-import { positionFile } from "../replay/positions.ts"
-import { urlTarget } from "../replay/post.ts"
-import { parseTargetUrl, toShownUrl } from "../replay/request-of-record.ts"
+import { toShownUrl } from "../replay/request-of-record.ts"
 import type { Refusal } from "../replay/target.ts"
+import { handlerSpec, sectionSpec, type ForwardSpec } from "./forward-specs.ts"
 import { makeFolderOf, type DatabaseLocation } from "../storage/database-file.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { OwnedSection, sectionFolder } from "./owned-section.ts"
-import { signerOf } from "./plan/forwards.ts"
-import type { Plan, PlannedForward } from "./plan/plan.ts"
+import { OwnedSection } from "./owned-section.ts"
+import type { Plan } from "./plan/plan.ts"
 import type { Transaction } from "./resources.ts"
 
 /** How soon a refused record is published again that the broker could not accept. */
@@ -34,51 +30,33 @@ const RETRY_MS = 5000
 /** How long nothing is delivered before that is logged, and how often while it lasts. */
 const PROBLEM = { afterMs: 5000, remindMs: 10 * 60_000 }
 
-/** Opens the forwards of the plan, or keeps them; they begin with the commit. Nothing here fails a start or a reload. */
-export const acquireForwards = (
+/** Opens the forwards and handlers of the plan, or keeps them; they begin with the commit. Nothing here fails a start or a reload. */
+export function acquireForwards(
   plan: Plan,
   transaction: Transaction,
   service: Service,
   log: Logger,
-): readonly RunningForward[] =>
-  plan.forwards.map((planned) => {
-    const { values } = planned
-    const connection = plan.connections.get(parseTopicPlace(values.from).connection)!
+): readonly RunningForward[] {
+  const acquire = (kind: string, spec: ForwardSpec, config: unknown): RunningForward => {
+    const { connection: id } = parseTopicPlace(spec.from)
+    const connection = plan.connections.get(id)!
     return transaction.acquire({
-      name: `forward ${planned.id}`,
-      config: [
-        reopenConfig(FORWARD, values),
-        connection.kind,
-        reopenConfig(connection.kind, connection.values),
-      ],
+      name: `${kind} ${spec.id}`,
+      config: [config, connection.kind, reopenConfig(connection.kind, connection.values)],
       open: () => {
-        const location = forwardLocation(planned, connection, plan.baseDir)
-        const running = new RunningForward(
-          planned,
-          { location, connection },
-          service,
-          log.child({ forward: planned.id }),
-        )
+        const location = spec.locate(connection, plan.baseDir)
+        const its = log.child({ [kind]: spec.id })
+        const running = new RunningForward(spec, { location, connection }, service, its)
         transaction.onCommit(() => running.start())
         return running
       },
       close: (it) => it.close(),
     })
-  })
-
-/** The file of a section's position: where `hookline forward` began one under this name, that. */
-export function forwardLocation(
-  { id, values }: Pick<PlannedForward, "id"> & { readonly values: Partial<PlannedForward["values"]> },
-  connection: Connection | undefined,
-  baseDir: string,
-): DatabaseLocation {
-  const begun = positionFile(join(baseDir, ".hookline"), "forward", id)
-  const { directory } = values
-  const location =
-    directory === undefined && exists(begun.file)
-      ? begun
-      : positionFile(directory ?? sectionFolder(connection, baseDir), "forward", id)
-  return { ...location, title: `The position of [forward:${id}]`, alternative: "another id" }
+  }
+  return [
+    ...plan.forwards.map((it) => acquire("forward", sectionSpec(it), reopenConfig(FORWARD, it.values))),
+    ...plan.handlers.map((it) => acquire("handler", handlerSpec(it), [it.from, it.handler, it.options])),
+  ]
 }
 
 interface ForwardPlace {
@@ -86,9 +64,9 @@ interface ForwardPlace {
   readonly connection: Connection
 }
 
-/** One `[forward:<id>]` section of this service. The writer lock of its position lets one process have it. */
+/** One `[forward:<id>]` section or handler of this service. The writer lock of its position lets one process have it. */
 export class RunningForward extends OwnedSection {
-  readonly #planned: PlannedForward
+  readonly #spec: ForwardSpec
   readonly #place: ForwardPlace
   readonly #service: Service
   readonly #about: ForwardAbout
@@ -98,25 +76,26 @@ export class RunningForward extends OwnedSection {
   #forward: Forward | undefined
   #target: KeyedTarget | undefined
   readonly #deadLetters: OwnRecords
+  readonly #inMemory = new MemoryPositions()
 
-  constructor(planned: PlannedForward, place: ForwardPlace, service: Service, log: Logger) {
+  constructor(spec: ForwardSpec, place: ForwardPlace, service: Service, log: Logger) {
     super(log, {}, "does not forward now")
-    this.#planned = planned
+    this.#spec = spec
     this.#place = place
     this.#service = service
-    const { from, url, begin } = planned.values
+    const { from, url, begin } = spec
     this.#deadLetters = new OwnRecords(() => service.openBroker(this.#about.connection))
-    this.#about = { ...parseTopicPlace(from), url: parseTargetUrl(url).href }
+    this.#about = { ...parseTopicPlace(from), ...(url !== undefined && { url }) }
     this.#sinceMs = begin === "beginning" ? 0 : Date.now()
   }
 
   info(): ForwardInfo {
-    const { id, values } = this.#planned
+    const { id, from, url } = this.#spec
     const progress = this.#forward?.job?.progress()
     return {
       id,
-      from: values.from,
-      url: toShownUrl(new URL(this.#about.url!)),
+      from,
+      url: url === undefined ? "a handler" : toShownUrl(new URL(url)),
       lag: this.#forward?.lag,
       delivered: progress?.replayed ?? 0,
       refused: progress?.failed ?? 0,
@@ -129,16 +108,14 @@ export class RunningForward extends OwnedSection {
 
   protected async run(): Promise<void> {
     const { location, connection } = this.#place
-    makeFolderOf(location)
-    const store = new PositionCalls<ForwardAbout>(location, this.log)
+    const isInMemory = connection.kind.isInMemory === true
+    if (!isInMemory) makeFolderOf(location)
+    const file = isInMemory ? undefined : new PositionCalls<ForwardAbout>(location, this.log)
+    const store = file ?? this.#inMemory
     const { signal } = this
     try {
       await this.#moved(store)
-      const group = await connection.kind.joinGroup?.(
-        connection.values,
-        `hookline-forward-${this.#planned.id}`,
-        this.#about.topic,
-      )
+      const group = await connection.kind.joinGroup?.(connection.values, this.#spec.group, this.#about.topic)
       this.runs()
       if (group === undefined) await this.#forwardAll(store, { signal })
       else await this.#share(store, group).finally(() => group.close())
@@ -150,13 +127,13 @@ export class RunningForward extends OwnedSection {
       this.log.error({ problem: error.message }, "does not forward any more")
       await new Promise((resolve) => signal.addEventListener("abort", resolve))
     } finally {
-      await store.close()
+      await file?.close()
       await this.#deadLetters.close()
     }
   }
 
   /** Forwards the partitions that the group has for this process, as they change. */
-  async #share(store: PositionCalls<ForwardAbout>, group: ReadGroup): Promise<void> {
+  async #share(store: PositionStore<ForwardAbout>, group: ReadGroup): Promise<void> {
     while (!this.signal.aborted) {
       const { next, ended } = await group.assigned()
       const signal = AbortSignal.any([this.signal, ended])
@@ -171,54 +148,36 @@ export class RunningForward extends OwnedSection {
     store: PositionStore<ForwardAbout>,
     part: Pick<ForwardOptions, "signal" | "partitions">,
   ): Promise<void> {
-    this.#target = this.#openTarget()
-    this.#forward = this.#open(store, this.#target, part)
+    const delivery = this.#spec.openTarget(() => this.#forward?.clusterId ?? "")
+    this.#target = delivery.target
+    this.#forward = this.#open(store, delivery, part)
     await this.#forward.run()
   }
 
   /** Notes where records go now. @throws HooklineError `config` where the position is another topic's */
-  async #moved(store: PositionCalls<ForwardAbout>): Promise<void> {
+  async #moved(store: PositionStore<ForwardAbout>): Promise<void> {
     const before = (await store.read())?.about
     if (before === undefined) return
     const { connection, topic, url } = this.#about
     if (before.connection !== connection || before.topic !== topic)
       throw new HooklineError(
         "config",
-        `its position is of ${before.connection}/${before.topic}; give the section another id, or remove that one with hookline forward remove ${this.#planned.id}`,
+        `its position is of ${before.connection}/${before.topic}; give the section another id, or remove that one with hookline forward remove ${this.#spec.id}`,
       )
     if (before.url === url) return
     this.log.info(
       { from: before.url && toShownUrl(new URL(before.url)) },
       "forwarded to another URL than before",
     )
-    await store.describe({ ...before, url: url! })
-  }
-
-  #openTarget(): KeyedTarget {
-    const { timeout, concurrency, retries, on_refusal, park_after, headers, sign, ...values } =
-      this.#planned.values
-    const { tls_ca, tls_certificate, tls_key } = values
-    const read = (file: string | undefined): string | undefined =>
-      file === undefined ? undefined : readFileSync(file, "utf8")
-    return urlTarget(new URL(this.#about.url!), {
-      timeoutMs: timeout,
-      headers,
-      signer: signerOf({ sign, ...values }),
-      tls: { ca: read(tls_ca), cert: read(tls_certificate), key: read(tls_key) },
-      concurrency,
-      patience:
-        on_refusal === "park"
-          ? { refusals: Number.POSITIVE_INFINITY, parkAfterMs: park_after, retries }
-          : { refusals: retries + 1, retries },
-    })
+    await store.describe({ ...before, ...(url !== undefined && { url }) })
   }
 
   #open(
     store: PositionStore<ForwardAbout>,
-    target: KeyedTarget,
+    { target, saved }: DeliveryTarget,
     part: Pick<ForwardOptions, "signal" | "partitions">,
   ): Forward {
-    const { where, rate, on_refusal } = this.#planned.values
+    const { where, rate, onRefusal } = this.#spec
     const conditions = where?.map(parseCondition)
     const { connection } = this.#about
     return new Forward({
@@ -229,7 +188,8 @@ export class RunningForward extends OwnedSection {
       open: () => this.#service.openReader(connection),
       matches: conditions && ((record) => conditions.every((fits) => fits(record))),
       rate,
-      onRefusal: on_refusal === "stop" ? "stop" : "skip",
+      onRefusal,
+      saved,
       refused: (record, refusal) => this.#park(record, refusal),
       sinceMs: this.#sinceMs,
       waiting: (_, problem) => this.#waiting(problem),
@@ -250,10 +210,10 @@ export class RunningForward extends OwnedSection {
 
   /** Keeps a refused record. Its position is saved once this has ended. */
   async #park(record: StoredRecord, { reason, status }: Refusal): Promise<void> {
-    const { dead_letter_topic: topic } = this.#planned.values
+    const { id, deadLetters: topic } = this.#spec
     const { partition, offset, key, value } = record
     if (topic !== undefined) {
-      const origin = { reason, status, forward: this.#planned.id, topic: record.topic, partition, offset }
+      const origin = { reason, status, forward: id, topic: record.topic, partition, offset }
       const own = Object.entries(origin).flatMap(([name, it]): RecordHeader[] =>
         it === undefined ? [] : [[ERRORS + name, Buffer.from(`${it}`)]],
       )

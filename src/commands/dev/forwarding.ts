@@ -1,7 +1,7 @@
 import type { LogReader, StoredRecord } from "../../brokers/broker.ts"
 import type { HooklineError } from "../../errors.ts"
 import { ReplayJob } from "../../replay/job.ts"
-import type { Attempt, OnAttempt } from "../../replay/keyed-target.ts"
+import type { Attempt, OnAttempt } from "../../replay/attempt.ts"
 import { urlTarget } from "../../replay/post.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
 import { untilAvailable } from "../../replay/until-available.ts"

@@ -9,6 +9,7 @@ import type { RECONCILE } from "../../config/sections/reconcile.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { TRACES } from "../../config/sections/traces.ts"
 import type { Processor } from "../../pipeline/event.ts"
+import type { Handler, HandlerOptions } from "../../replay/handler.ts"
 import type { ConnectionSpec } from "../connection-spec.ts"
 import type { Pipeline } from "../pipeline.ts"
 
@@ -24,6 +25,7 @@ export interface Draft {
   readonly connections?: ReadonlyMap<string, ConnectionSpec> | undefined
   /** Pipelines composed in code; the file's sections of their ids give defaults to their components. */
   readonly pipelines?: readonly Pipeline[] | undefined
+  readonly handlers?: readonly PlannedHandler[] | undefined
   readonly admin?: OptionsFromCode | undefined
   readonly traces?: OptionsFromCode | undefined
   readonly service?: OptionsFromCode | undefined
@@ -41,6 +43,7 @@ export interface Plan {
   readonly pipelines: readonly PlannedPipeline[]
   readonly reconciles: readonly PlannedReconcile[]
   readonly forwards: readonly PlannedForward[]
+  readonly handlers: readonly PlannedHandler[]
   /** That it listens on. */
   readonly ports: ReadonlySet<number>
   /** Absolute base of relative paths. */
@@ -65,6 +68,16 @@ export interface PlannedReconcile {
   readonly values: Values<(typeof RECONCILE)["options"]>
   readonly pipeline: PlannedPipeline
   readonly provider: string
+}
+
+/** A handler registered by code. */
+export interface PlannedHandler {
+  /** The group. */
+  readonly id: string
+  /** `<connection>/<topic>` */
+  readonly from: string
+  readonly handler: Handler
+  readonly options: HandlerOptions
 }
 
 /** A `[forward:<id>]` section. */

@@ -1,14 +1,16 @@
 import { parseCondition } from "../../brokers/record-filter.ts"
 import type { Steps } from "../../clock/slices.ts"
-import { parseTopicPlace } from "../../config/sections/topic-place.ts"
+import { parseTopicPlace, TOPIC_PLACE } from "../../config/sections/topic-place.ts"
 import { HooklineError } from "../../errors.ts"
 import { isThisMachine } from "../../outgoing/proxied-fetch.ts"
 import { refusedHost } from "../../outgoing/refused-addresses.ts"
 import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
+import type { Handler, HandlerOptions } from "../../replay/handler.ts"
 import { parseTargetUrl } from "../../replay/request-of-record.ts"
 import { WrongSetting } from "../../verify/schemes/family.ts"
 import { makeSigner } from "../../verify/presets/providers.ts"
 import type { Signer } from "../../verify/verifier.ts"
+import type { PlannedHandler } from "./draft.ts"
 import {
   connectionOf,
   unknownConnection,
@@ -16,6 +18,29 @@ import {
   type ResolvedForward,
 } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+
+/** @param others registered before @throws HooklineError `config` */
+export function plannedHandler(
+  from: string,
+  handler: Handler,
+  options: HandlerOptions,
+  others: readonly PlannedHandler[],
+): PlannedHandler {
+  const id = options.group ?? from.replace(/[^\w.-]/g, "-").slice(0, 100)
+  const { concurrency = 1, retries = 0, timeout = 1, position, sql } = options
+  const isCount = (value: number, min: number): boolean => Number.isInteger(value) && value >= min
+  const wrong =
+    (others.some((it) => it.id === id) && "has a handler already; give this one another group") ||
+    (!TOPIC_PLACE.pattern.test(from) && `${JSON.stringify(from)} is not ${TOPIC_PLACE.form}`) ||
+    (!/^\w[\w.-]{0,99}$/.test(id) && 'may have letters, digits, "_", "-" and ".", up to 100') ||
+    (!isCount(concurrency, 1) && "concurrency is not a whole number from 1") ||
+    (!isCount(retries, 0) && "retries is not a whole number from 0") ||
+    (!(timeout > 0) && "timeout is not a number of milliseconds") ||
+    ((position === "transaction") !== (sql !== undefined) &&
+      'position: "transaction" and sql need each other')
+  if (wrong !== false) throw new HooklineError("config", `group ${JSON.stringify(id)}: ${wrong}`)
+  return { id, from, handler, options }
+}
 
 /** What signs the requests of a section; undefined: nothing. @throws WrongSetting */
 export function signerOf({ sign, secret, provider }: ResolvedForward["values"]): Signer | undefined {
@@ -30,7 +55,20 @@ export function signerOf({ sign, secret, provider }: ResolvedForward["values"]):
 }
 
 /** Checks that each has a topic to read, and can post what it reads. */
-export function* checkForwards({ forwards, pipelines, connections, problems }: ResolvedDraft): Steps<void> {
+export function* checkForwards({
+  forwards,
+  pipelines,
+  connections,
+  draft,
+  problems,
+}: ResolvedDraft): Steps<void> {
+  for (const { id, from } of draft.handlers ?? []) {
+    yield
+    const { connection } = parseTopicPlace(from)
+    if (connections.has(connection)) continue
+    const text = `handles ${from}: ${unknownConnection(connection, connections)}`
+    problems.add({ line: "code", section: `handler:${id}` }, text)
+  }
   for (const forward of forwards.values()) {
     yield
     const { values, wrong } = forward

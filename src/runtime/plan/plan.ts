@@ -49,7 +49,15 @@ import { checkSenders, withSenderDefaults } from "./sender-defaults.ts"
 import { checkInPipelines, senderOf } from "./sender.ts"
 import type { Draft, Plan, PlannedPipeline, PlannedReconcile } from "./draft.ts"
 
-export type { Draft, Plan, Planned, PlannedForward, PlannedPipeline, PlannedReconcile } from "./draft.ts"
+export type {
+  Draft,
+  Plan,
+  Planned,
+  PlannedForward,
+  PlannedHandler,
+  PlannedPipeline,
+  PlannedReconcile,
+} from "./draft.ts"
 
 /** @param pipelines of a valid configuration, with the section's */
 export function plannedReconcile(
@@ -224,6 +232,7 @@ export function* planOf(resolved: ResolvedDraft): Steps<Plan> {
       plannedReconcile(id, values as PlannedReconcile["values"], plannedPipelines),
     ),
     forwards: Array.from(forwards, ([id, { values }]) => ({ id, values })),
+    handlers: draft.handlers ?? [],
     ports: new Set((yield* addressesOf(resolved)).map(({ port }) => port)),
     baseDir,
     draft,

@@ -1,0 +1,51 @@
+import type { StoredRecord } from "../brokers/broker.ts"
+
+/** How one attempt to deliver a record ended. */
+export interface Attempt {
+  /**
+   * - delivered: it has accepted the record
+   * - refused: it would not accept this record if it came again
+   * - unavailable: it may accept it later, or there was no answer
+   */
+  readonly outcome: "delivered" | "refused" | "unavailable"
+  /** Of a URL; undefined: no response. */
+  readonly status?: number | undefined
+  /** Empty: delivered. */
+  readonly reason: string
+  /** The time in the header Retry-After. */
+  readonly retryAfterMs?: number | undefined
+  readonly durationMs: number
+}
+
+/** Called after each attempt; `retryInMs` when there will be another. */
+export type OnAttempt = (record: StoredRecord, attempt: Attempt, retryInMs: number | undefined) => void
+
+/** When a record that fails is refused for good. */
+export interface Patience {
+  /** How often it has to be refused, whatever becomes of others. */
+  readonly refusals: number
+  /** Its second refusal is final if others are accepted between the two; if not, one after this time. Undefined: `refusals` count. */
+  readonly parkAfterMs?: number | undefined
+  /**
+   * How often it is attempted again that has no answer which counts, while others are accepted in between; then it is
+   * refused. Undefined: for as long as it takes.
+   */
+  readonly retries?: number | undefined
+}
+
+export interface KeyedTargetOptions {
+  /**
+   * Attempts to deliver a record; never rejects.
+   *
+   * @param times `attempts` of this record, this one included; `sent`: records of its partition before it
+   */
+  readonly attempt: (
+    record: StoredRecord,
+    signal: AbortSignal,
+    times: { readonly attempts: number; readonly sent: number },
+  ) => Promise<Attempt>
+  /** 1 unless given: one after the other. */
+  readonly concurrency?: number | undefined
+  readonly patience?: Patience
+  readonly attempted?: OnAttempt | undefined
+}

@@ -1,0 +1,100 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Connection } from "../brokers/define-connection.ts"
+import { exists } from "../process/paths.ts"
+import { handlerTarget, type DeliveryTarget } from "../replay/handler.ts"
+import type { KeyedTarget } from "../replay/keyed-target.ts"
+import { positionFile } from "../replay/positions.ts"
+import { urlTarget } from "../replay/post.ts"
+import { parseTargetUrl } from "../replay/request-of-record.ts"
+import type { DatabaseLocation } from "../storage/database-file.ts"
+import { sectionFolder } from "./owned-section.ts"
+import { signerOf } from "./plan/forwards.ts"
+import type { PlannedForward, PlannedHandler } from "./plan/plan.ts"
+
+/** A forward of any kind. */
+export interface ForwardSpec {
+  readonly id: string
+  readonly from: string
+  /** undefined: a handler. */
+  readonly url: string | undefined
+  /** Of a Kafka consumer group. */
+  readonly group: string
+  readonly begin: "beginning" | "end"
+  readonly where?: readonly string[] | undefined
+  readonly rate?: number | undefined
+  readonly onRefusal: "stop" | "skip"
+  readonly deadLetters: string | undefined
+  readonly locate: (connection: Connection, baseDir: string) => DatabaseLocation
+  /** @param log the id of the log that is read */
+  readonly openTarget: (log: () => string) => DeliveryTarget
+}
+
+export function sectionSpec(planned: PlannedForward): ForwardSpec {
+  const { id, values } = planned
+  const { from, begin, where, rate, on_refusal, dead_letter_topic: deadLetters } = values
+  const url = parseTargetUrl(values.url)
+  return {
+    id,
+    from,
+    url: url.href,
+    group: `hookline-forward-${id}`,
+    begin,
+    where,
+    rate,
+    onRefusal: on_refusal === "stop" ? "stop" : "skip",
+    deadLetters,
+    locate: (connection, baseDir) => forwardLocation(planned, connection, baseDir),
+    openTarget: () => ({ target: openUrl(url, values) }),
+  }
+}
+
+export function handlerSpec({ id, from, handler, options }: PlannedHandler): ForwardSpec {
+  return {
+    id,
+    from,
+    url: undefined,
+    group: id,
+    begin: options.begin ?? "end",
+    onRefusal: "skip",
+    deadLetters: options.deadLetter,
+    locate: (connection, baseDir) => ({
+      ...positionFile(sectionFolder(connection, baseDir), "handler", id),
+      alternative: "another group",
+    }),
+    openTarget: (log) => handlerTarget(handler, options, { group: id, log }),
+  }
+}
+
+function openUrl(url: URL, values: PlannedForward["values"]): KeyedTarget {
+  const { timeout, concurrency, retries, on_refusal, park_after, headers } = values
+  const { tls_ca, tls_certificate, tls_key } = values
+  const read = (file: string | undefined): string | undefined =>
+    file === undefined ? undefined : readFileSync(file, "utf8")
+  return urlTarget(url, {
+    timeoutMs: timeout,
+    headers,
+    signer: signerOf(values),
+    tls: { ca: read(tls_ca), cert: read(tls_certificate), key: read(tls_key) },
+    concurrency,
+    patience:
+      on_refusal === "park"
+        ? { refusals: Number.POSITIVE_INFINITY, parkAfterMs: park_after, retries }
+        : { refusals: retries + 1, retries },
+  })
+}
+
+/** The file of a section's position: where `hookline forward` began one under this name, that. */
+export function forwardLocation(
+  { id, values }: Pick<PlannedForward, "id"> & { readonly values: Partial<PlannedForward["values"]> },
+  connection: Connection | undefined,
+  baseDir: string,
+): DatabaseLocation {
+  const begun = positionFile(join(baseDir, ".hookline"), "forward", id)
+  const { directory } = values
+  const location =
+    directory === undefined && exists(begun.file)
+      ? begun
+      : positionFile(directory ?? sectionFolder(connection, baseDir), "forward", id)
+  return { ...location, title: `The position of [forward:${id}]`, alternative: "another id" }
+}

@@ -11,9 +11,12 @@ import { BrokerTarget } from "../../src/replay/broker-target.ts"
 import { ReplayJob } from "../../src/replay/job.ts"
 import type { ReplayProgress } from "../../src/replay/progress.ts"
 import { selectRecords } from "../../src/replay/range.ts"
+import { AdminApi } from "../support/admin-api.ts"
 import { kafkaOptions, openTestBroker } from "../support/kafka-options.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
+import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { freePort } from "../support/ports.ts"
 
 setDefaultTimeout(60_000)
 
@@ -166,3 +169,33 @@ describe.skipIf(kafka === undefined)("replaying a Kafka topic", () => {
     expect(await run(`b/${to}`)).toMatchObject({ status: 0, stderr: "" })
   })
 })
+
+test.skipIf(kafka === undefined || !hasKcat()).each([1, 2])(
+  "acts through the admin API of %i workers are records of audit_topic on Kafka, in their order, also those before a stop",
+  async (workers) => {
+    const [topic, audit] = [freshTopic("acted"), freshTopic("audit")]
+    await Promise.all([topic, audit].map((name) => createTopic(kafka!, name, { partitions: 3 })))
+    const configuration = `[connection:kafka]
+bootstrap_servers = ${kafka!.bootstrapServers.join(",")}
+[pipeline:a:WebHookSource]
+host = 127.0.0.1
+port = ${await freePort()}
+[pipeline:a:BrokerSink]
+topic = ${topic}
+[admin]
+listen = 127.0.0.1:0
+audit_topic = kafka/${audit}
+[service]
+workers = ${workers}
+`
+    {
+      await using it = await AdminApi.start(configuration)
+      for (const n of [1, 2, 3, 4]) await it.post("send", { pipeline: "a", body: `{"n":${n}}` })
+      await it.post("log-level", { level: "debug" }, "PUT")
+    }
+    const recorded = await readWithKcat(kafka!, audit)
+    expect(new Set(recorded.map(({ key }) => String(key)))).toEqual(new Set(["admin"]))
+    const actions = recorded.map(({ value }) => (JSON.parse(value.toString()) as { action: string }).action)
+    expect(actions).toEqual([...Array.from({ length: 4 }, () => "POST /api/send"), "PUT /api/log-level"])
+  },
+)

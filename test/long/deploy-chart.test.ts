@@ -14,6 +14,9 @@ const CHART = join(ROOT, "deploy/helm/hookline")
 /** Whose schemas the objects are validated against. */
 const KUBERNETES = "1.34"
 
+/** All that `check` says of the chart's own [admin], to which only the kubelet gets by default. */
+const PLAIN = expect.stringMatching(/^warning: [^\n]*\[admin\] listen: [^\n]*without TLS[^\n]*\n$/)
+
 interface Mount {
   readonly name: string
   readonly mountPath: string
@@ -176,7 +179,7 @@ topic = payments
     })
     using folder = temporaryFolder()
     const checked = await checkMounted(find, folder.path, { payments: "stripe" })
-    expect(checked).toMatchObject({ status: 0, stderr: "" })
+    expect(checked).toMatchObject({ status: 0, stderr: PLAIN })
     expect(checked.stdout).toContain(
       "payments: 0.0.0.0:8080/payments -> topic payments; verification: stripe",
     )
@@ -192,7 +195,7 @@ topic = payments
     )
     using folder = temporaryFolder()
     const checked = await checkMounted(find, folder.path, { providers: "stripe" })
-    expect(checked).toMatchObject({ status: 0, stderr: "" })
+    expect(checked).toMatchObject({ status: 0, stderr: PLAIN })
   })
 
   test("renders all of its objects", async () => {
@@ -230,6 +233,39 @@ topic = payments
     expect(() => find("Secret")).toThrow("no Secret")
   })
 
+  test("with tlsSecret probes and scrapes the admin port by HTTPS, and with readKey scrapes it with read_token", async () => {
+    const find = await render({
+      admin: { tlsSecret: "admin-tls", tokenSecret: { readKey: "read" } },
+      serviceMonitor: { enabled: true },
+    })
+    const { volumes, containers } = find("Deployment").spec.template.spec
+    const [{ startupProbe, livenessProbe, readinessProbe, volumeMounts }] = containers
+    for (const { httpGet } of [startupProbe, livenessProbe, readinessProbe])
+      expect(httpGet).toMatchObject({ port: "admin", scheme: "HTTPS" })
+    expect(volumes).toContainEqual(
+      expect.objectContaining({
+        name: "admin-tls",
+        secret: expect.objectContaining({ secretName: "admin-tls" }),
+      }),
+    )
+    expect(volumeMounts).toContainEqual({ name: "admin-tls", mountPath: "/run/hookline-tls", readOnly: true })
+    const text = find("ConfigMap").data!["pipelines.conf"]!
+    expect(text).toContain("read_token = ${file:/run/hookline/admin-read-token}\n")
+    expect(text).toContain(
+      "tls_certificate = /run/hookline-tls/tls.crt\ntls_key = /run/hookline-tls/tls.key\n",
+    )
+    const { token, read } = find("Secret").data!
+    expect(read).not.toBe(token!)
+    expect(find("ServiceMonitor").spec.endpoints[0]).toMatchObject({
+      scheme: "https",
+      authorization: { credentials: { key: "read" } },
+      tlsConfig: {
+        serverName: expect.stringMatching(/^hooks-hookline-admin\..+\.svc$/),
+        ca: { secret: { key: "ca.crt" } },
+      },
+    })
+  })
+
   test("has a ServiceMonitor that fits the Prometheus operator's CRD", async () => {
     const check = await serviceMonitorCheck()
     if (typeof check === "string") {
@@ -237,7 +273,10 @@ topic = payments
       process.stderr.write(`\n*** THE SERVICEMONITOR IS NOT VALIDATED: ${check} ***\n\n`)
       return
     }
-    const find = await render({ serviceMonitor: { enabled: true, labels: { release: "prometheus" } } })
+    const find = await render({
+      admin: { tlsSecret: "admin-tls" },
+      serviceMonitor: { enabled: true, labels: { release: "prometheus" } },
+    })
     const monitor = find("ServiceMonitor")
     check(monitor)
     expect(check.errors).toBeNull()

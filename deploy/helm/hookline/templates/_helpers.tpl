@@ -35,6 +35,13 @@ pipelines.conf: |
   [admin]
   listen = 0.0.0.0:{{ .Values.admin.port }}
   token = ${file:/run/hookline/admin-token}
+  {{- if .Values.admin.tokenSecret.readKey }}
+  read_token = ${file:/run/hookline/admin-read-token}
+  {{- end }}
+  {{- if .Values.admin.tlsSecret }}
+  tls_certificate = /run/hookline-tls/tls.crt
+  tls_key = /run/hookline-tls/tls.key
+  {{- end }}
 
   [service]
   shutdown_delay = {{ .Values.shutdown.delaySeconds }}s
@@ -102,6 +109,9 @@ spec:
         httpGet: &healthz
           path: /healthz
           port: admin
+          {{- if .Values.admin.tlsSecret }}
+          scheme: HTTPS
+          {{- end }}
         periodSeconds: 1
         failureThreshold: 60
       livenessProbe:
@@ -113,6 +123,9 @@ spec:
         httpGet:
           path: /readyz
           port: admin
+          {{- if .Values.admin.tlsSecret }}
+          scheme: HTTPS
+          {{- end }}
         periodSeconds: 2
         timeoutSeconds: 2
         failureThreshold: 2
@@ -130,6 +143,11 @@ spec:
         - name: admin-token
           mountPath: /run/hookline
           readOnly: true
+        {{- if .Values.admin.tlsSecret }}
+        - name: admin-tls
+          mountPath: /run/hookline-tls
+          readOnly: true
+        {{- end }}
         {{- range .Values.secrets }}
         - name: secret-{{ . }}
           mountPath: /run/secrets/{{ . }}
@@ -150,6 +168,16 @@ spec:
         items:
           - key: {{ .Values.admin.tokenSecret.key }}
             path: admin-token
+          {{- with .Values.admin.tokenSecret.readKey }}
+          - key: {{ . }}
+            path: admin-read-token
+          {{- end }}
+    {{- with .Values.admin.tlsSecret }}
+    - name: admin-tls
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+    {{- end }}
     {{- range .Values.secrets }}
     - name: secret-{{ . }}
       secret:

@@ -4,6 +4,7 @@ import { opening } from "../errors.ts"
 import type { Processor } from "../pipeline/event.ts"
 import { Dropped, Rejected } from "../pipeline/outcome.ts"
 import { findFlaw, RULES } from "../json/check.ts"
+import { isPlainObject } from "../json/object.ts"
 import { loadSchema, SCHEMA_RULES } from "../json/schema.ts"
 import { defineComponent } from "./define-component.ts"
 
@@ -42,7 +43,7 @@ function validating(onInvalid: OnInvalid, findMismatch?: ReturnType<typeof loadS
   }
   const process: Processor = (event) => {
     if (event.isForm) return invalid("form_body", "is a form, and must be a JSON object")
-    const flaw = findFlaw(event.body)
+    const flaw = isPlainObject(event.body) ? undefined : findFlaw(event.body)
     if (flaw !== undefined) return invalid(flaw.rule, flaw.problem)
     const mismatch = findMismatch?.(event.body)
     return mismatch === undefined ? event : invalid(mismatch.rule, mismatch.problem)

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict"
 import { findFlaw } from "../../../src/json/check.ts"
+import { isPlainObject } from "../../../src/json/object.ts"
 import { toName } from "../../../src/json/name.ts"
 import { splice } from "../../../src/json/splice.ts"
 import type { Target } from "../target.ts"
@@ -46,6 +47,8 @@ export const json: Target = {
     const value = parsed(bytes)
     const flaw = findFlaw(bytes)
     assert.equal(flaw === undefined, value !== undefined, `findFlaw says ${JSON.stringify(flaw)}`)
+    const isUsual = bytes[0] !== 0xef && depthOf(value) <= 64
+    assert.equal(isPlainObject(bytes), value !== undefined && isUsual)
     if (value === undefined) return
     const before = Buffer.from(bytes)
     const spliced = splice(bytes, NAMES, MEMBERS)
@@ -56,6 +59,13 @@ export const json: Target = {
     assert.deepEqual(result, expected)
     assert.ok(isWithin(spliced, before), "a byte was changed or moved")
   },
+}
+
+function depthOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0
+  let inner = 0
+  for (const one of Object.values(value)) inner = Math.max(inner, depthOf(one))
+  return inner + 1
 }
 
 /** Whether what the splice kept, all but the new members and one comma, are bytes of the original in their order. */

@@ -20,6 +20,7 @@ const PLAIN = expect.stringMatching(/^warning: [^\n]*\[admin\] listen: [^\n]*wit
 interface Mount {
   readonly name: string
   readonly mountPath: string
+  readonly readOnly?: boolean
 }
 interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string }

@@ -1,15 +1,13 @@
 // Hot path where a pipeline's sender lists no outcomes: `add` is called for each event.
 import { appendFile, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { isJson } from "../json/check.ts"
 import { asBuffer } from "../json/tokens.ts"
-import { parsePointer } from "../json/pointer.ts"
 import type { Handler } from "../pipeline/compose.ts"
 import type { Event } from "../pipeline/event.ts"
 import type { Outcome } from "../pipeline/outcome.ts"
 import { makePrivateFolder } from "../storage/private-files.ts"
 import { HOUR_MS } from "./certificate.ts"
-import { isRefusal } from "./listing.ts"
+import { isRefusal, textAt } from "./listing.ts"
 
 /*
  * The ids of events that ended here for good, with their outcomes, for senders whose lists do not say what they got: lines
@@ -124,13 +122,15 @@ export function finalOutcome(outcome: Outcome): string | undefined {
 
 /** The handler of a pipeline, whose verified events' outcomes are indexed. @param pointer to the event's id in its body */
 export function indexed(handler: Handler, pointer: string, index: Pick<OutcomeWriter, "add">): Handler {
-  const find = parsePointer(pointer)!
-  const idOf = (event: Event, outcome: Outcome): string | undefined => {
+  const idOf = (event: Event): string | undefined => {
     const body = event.schemaId === undefined ? event.body : event.body.subarray(SCHEMA_BYTES)
-    // what was refused may be no JSON
-    if (outcome.kind !== "accepted" && !isJson(body)) return undefined
-    const id = find(body)
-    return id && asBuffer(id).toString()
+    try {
+      // 0.7 us for 1 KB, where the scanner of JSON's tokens takes 3
+      return textAt(JSON.parse(asBuffer(body).toString()), pointer)
+    } catch {
+      // what was refused may be no JSON
+      return undefined
+    }
   }
   const { admit, methods, verifiesSenders, response, outcomes } = handler
   return {
@@ -144,7 +144,7 @@ export function indexed(handler: Handler, pointer: string, index: Pick<OutcomeWr
       // a forged request must not settle the event whose id it has
       if (event.request.isVerified !== true || event.request.failedVerification === true) return outcome
       const final = finalOutcome(outcome)
-      const id = final === undefined ? undefined : idOf(event, outcome)
+      const id = final === undefined ? undefined : idOf(event)
       if (id !== undefined && !/[\t\n]/.test(id)) index.add(id, final!)
       return outcome
     },

@@ -37,6 +37,8 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
   /** Where a new one begins, in milliseconds since 1970: with records from then on. Undefined: with those after the last. */
   readonly sinceMs: number | undefined
   readonly signal: AbortSignal
+  /** How long the log keeps records, where that is known: of those that are about to be deleted it warns. */
+  readonly retentionMs?: number | undefined
   /** The partitions that this process has; others have the rest. Undefined: it has all. */
   readonly partitions?: ReadonlySet<number> | undefined
   /** Called when a position has been saved. */
@@ -50,6 +52,8 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
 }
 
 const NOTE_MS = 500
+/** The part of the retention after which a record that waits is warned of, and how often that is looked for, at least 20 times within it. */
+const WARNED = { part: 0.8, everyMs: 60_000 }
 
 /** Sends each record of a topic to a target from a durable position, until it is stopped. */
 export class Forward {
@@ -139,6 +143,8 @@ export class Forward {
       waiting(job.sourceProblem, problem)
       Promise.try(() => store.setWaiting(problem)).catch(failed.reject)
     }, NOTE_MS)
+    const everyMs = Math.min(WARNED.everyMs, (this.#options.retentionMs ?? WARNED.everyMs) / 20)
+    const aging = setInterval(() => void this.#warnOfAge().catch(failed.reject), everyMs)
     const watching = watchPartitions(open, about.topic, known, {
       added: (more) => {
         if (partitions === undefined) return job.extend(more)
@@ -152,9 +158,29 @@ export class Forward {
     } finally {
       await job.cancel()
       clearInterval(timer)
+      clearInterval(aging)
       ended.abort()
     }
     await watching
+  }
+
+  /** @throws HooklineError other than `unavailable` */
+  async #warnOfAge(): Promise<void> {
+    const { about, open, retentionMs = Number.POSITIVE_INFINITY, warn } = this.#options
+    const { next } = this.#job ?? {}
+    if (next === undefined || this.lag === 0 || !Number.isFinite(retentionMs)) return
+    const sinceMs = Date.now() - retentionMs * WARNED.part
+    const old = await untilAvailable(
+      async () => {
+        const reader = await open()
+        const young = await reader.ranges(about.topic, { sinceMs }).finally(() => reader.close())
+        return young.filter(({ partition, first }) => (next.get(partition) ?? first) < first)
+      },
+      { signal: this.#options.signal },
+    )
+    if (old === undefined || old.length === 0) return
+    const places = old.map(({ partition }) => `${about.topic}[${partition}]@${next.get(partition)}`)
+    warn(`records that wait are soon deleted by the log's retention, from ${places.join(", ")} on`)
   }
 
   /** Waits for the log and its topic; undefined: until it was stopped. */

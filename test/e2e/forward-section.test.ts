@@ -107,6 +107,17 @@ test("while all are refused nothing is parked before park_after, and nothing is 
   expect(service.log.some(({ msg }) => msg === "record refused")).toBe(false)
 })
 
+test("a record that waits and that retention is about to delete is warned of", async () => {
+  using folder = temporaryFolder()
+  await using receiver = new Receiver(() => new Response("", { status: 503 }))
+  const text = configuration(receiver.url).replace("directory = log", "directory = log\nretention = 10s")
+  await using service = await startHookline(text, { folder: folder.path })
+  await post(service, "a")
+  await service.logged(
+    ({ msg }) => msg === "records that wait are soon deleted by the log's retention, from hooks[0]@0 on",
+  )
+})
+
 test("a position of hookline forward under the section's id is taken over, and the command refuses the id", async () => {
   using folder = temporaryFolder()
   await using receiver = new Receiver()

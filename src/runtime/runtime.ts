@@ -49,6 +49,8 @@ export class Runtime implements ReloadableApplication, Running {
   #changing: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | undefined
   #endWatch = (): void => {}
+  /** In this turn of the event loop; undefined: not looked at. */
+  #seen: State | undefined
 
   private constructor({ service }: Plan, membership: Membership | undefined, requests: Requests) {
     const opened = openLog({
@@ -93,9 +95,10 @@ export class Runtime implements ReloadableApplication, Running {
     metrics.observe({
       inFlight: () => runtime.active.servers.inFlight(),
       maxInFlightBytes: () => runtime.active.servers.maxInFlightBytes,
-      connections: () => runtime.state().connections.map(([id, problem]) => [id, problem === undefined]),
-      impaired: () => runtime.state().impaired,
-      stores: () => runtime.state().stores.map(([name, problem]) => [name, problem === undefined]),
+      connections: () =>
+        runtime.#stateInTurn().connections.map(([id, problem]) => [id, problem === undefined]),
+      impaired: () => runtime.#stateInTurn().impaired,
+      stores: () => runtime.#stateInTurn().stores.map(([name, problem]) => [name, problem === undefined]),
       waiting: () => [...storesOf(runtime.active.pipelines)].map(([name, keys]) => [name, keys.waiting()]),
       spools: () => spoolsOf(runtime.active.connections),
       logs: () => logsOf(runtime.active.connections),
@@ -156,6 +159,15 @@ export class Runtime implements ReloadableApplication, Running {
 
   state(): State {
     return stateOf(this.active)
+  }
+
+  /** For the gauges of a scrape, of which several are read in a turn. */
+  #stateInTurn(): State {
+    if (this.#seen === undefined) {
+      this.#seen = this.state()
+      setImmediate(() => (this.#seen = undefined))
+    }
+    return this.#seen
   }
 
   fetch(request: Request, from: MountedFrom | undefined): Promise<Response> {

@@ -4,8 +4,25 @@ import { replaceParts } from "./generated-parts.ts"
 
 type Declared = MetricRegistry["all"][number]
 
+/** The order on the page. */
+const HEADINGS = [
+  "Pipelines",
+  "Connections",
+  "Spool",
+  "Embedded log",
+  "Deduplicator",
+  "Reconciling",
+  "Forwarding",
+  "Process and configuration",
+  "Workers",
+  "Traces",
+  "Runtime",
+] as const
+
+type Heading = (typeof HEADINGS)[number]
+
 /** Headings, and the metrics below each: the first that matches. */
-const GROUPS: readonly (readonly [heading: string, names: RegExp])[] = [
+const GROUPS: readonly (readonly [heading: Heading, names: RegExp])[] = [
   ["Deduplicator", /^hookline_deduplicator_/],
   ["Spool", /^hookline_spool_/],
   ["Process and configuration", /^hookline_log_lines_/],
@@ -18,19 +35,6 @@ const GROUPS: readonly (readonly [heading: string, names: RegExp])[] = [
   ["Process and configuration", /^hookline_(build|readiness|in_flight|event_loop|config)(_|$)/],
   ["Runtime", /^(process|nodejs)_/],
   ["Pipelines", /^hookline_/],
-]
-/** The order on the page. */
-const HEADINGS = [
-  "Pipelines",
-  "Connections",
-  "Spool",
-  "Embedded log",
-  "Deduplicator",
-  "Reconciling",
-  "Process and configuration",
-  "Workers",
-  "Traces",
-  "Runtime",
 ]
 
 /** How the values of several processes are combined, in the page's words. */
@@ -71,7 +75,7 @@ async function declaredMetrics(): Promise<MetricRegistry["all"]> {
   return metrics.read()
 }
 
-const groupOf = ({ name }: Declared): string => GROUPS.find(([, names]) => names.test(name))![0]
+const groupOf = ({ name }: Declared): Heading => GROUPS.find(([, names]) => names.test(name))![0]
 
 const tableOf = (metrics: readonly Declared[]): readonly string[] => [
   "| metric | type | unit | labels | with workers | meaning |",

@@ -5,6 +5,7 @@ import { runToEnd } from "../support/child.ts"
 import { dashboard, rules } from "../support/deployed.ts"
 import { blocksOf, textOf } from "../support/documents.ts"
 import { startEveryProcessor } from "../support/every-processor.ts"
+import { GITHUB_ENDPOINT, GITHUB_TOKEN, GitHubHook } from "../support/github-hook.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { freePort } from "../support/ports.ts"
@@ -32,9 +33,10 @@ const filled = (expression: string): string =>
   expression.replaceAll("$__rate_interval", "1m").replaceAll(/\$\w+/g, ".*")
 
 const kafka = await kafkaForTests()
-/** A service with every processor on an embedded log, one with a spool, traces and no detail of pipelines, and one with workers. */
+/** A service with every processor on an embedded log, which reconciles and forwards, one with a spool, traces and no detail of pipelines, and one with workers. */
 describe.skipIf(kafka === undefined)("the metrics of services that have every part", () => {
   const folder = temporaryFolder()
+  const hook = new GitHubHook()
   const running = new Map<string, RunningHookline>()
   const texts = new Map<string, string>()
   let samples: readonly Sample[]
@@ -51,8 +53,16 @@ describe.skipIf(kafka === undefined)("the metrics of services that have every pa
       "[admin]\n",
       "[admin]\nmetrics_detail = none\n",
     )
+    const senders = `[reconcile:github]
+pipeline = all
+credentials = ${GITHUB_TOKEN}
+endpoint = ${GITHUB_ENDPOINT}
+api = ${hook.api}
+[forward:app]
+from = log/plain
+url = http://127.0.0.1:${await freePort()}/`
     const [log, spool, workers] = await Promise.all([
-      startEveryProcessor(join(folder.path, "hookline-log")),
+      startEveryProcessor(join(folder.path, "hookline-log"), senders),
       startHookline(traced, { folder: folder.make("spool") }),
       startService({ folder: folder.make("workers"), connection, topic, port: await freePort(), workers: 2 }),
     ])
@@ -63,6 +73,7 @@ describe.skipIf(kafka === undefined)("the metrics of services that have every pa
   }, 60_000)
   afterAll(async () => {
     await Promise.all([...running.values()].map((it) => it.stop()))
+    await hook[Symbol.asyncDispose]()
     folder[Symbol.dispose]()
   })
 

@@ -36,14 +36,19 @@ topic = all
 dead_letter_topic = dead
 [pipeline:plain:WebHookSource]
 path = /plain
+expect_every = 1h
 [pipeline:plain:BrokerSink]
 topic = plain`
 
-/** Starts, on an embedded log, a pipeline `all` with every processor, GitHub's signatures, and one `plain` of defaults. */
-export function startEveryProcessor(folder: string): Promise<RunningHookline> {
+/**
+ * Starts, on an embedded log, a pipeline `all` with every processor, GitHub's signatures, and one `plain`.
+ *
+ * @param sections more of the file
+ */
+export function startEveryProcessor(folder: string, sections = ""): Promise<RunningHookline> {
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, "schema.json"), '{"properties":{"n":{"type":"number"}}}')
-  return startHookline(CONFIGURATION, { folder })
+  return startHookline(`${CONFIGURATION}\n${sections}`, { folder })
 }
 
 type Headers = { readonly [name: string]: string }

@@ -1,9 +1,8 @@
-import type { SQL } from "bun"
 import type { StoredRecord } from "../brokers/broker.ts"
 import { steadyMs, within } from "../clock/clock.ts"
 import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
 import { KeyedTarget } from "./keyed-target.ts"
-import { SqlPositions } from "./sql-positions.ts"
+import { SqlPositions, type SqlDatabase, type SqlTag } from "./sql-positions.ts"
 
 /** A record of a topic, as a handler gets it. */
 export class HandledEvent {
@@ -50,7 +49,7 @@ export interface HandlerContext {
    *
    * @throws the database's error, where the event was handled already: the transaction has to end then
    */
-  commitPosition(tx: SQL): Promise<void>
+  commitPosition(tx: SqlTag): Promise<void>
 }
 
 /** Handles an event; it counts as handled once the promise has resolved, and is handled again where it throws. */
@@ -74,7 +73,7 @@ export interface HandlerOptions {
   /** `transaction`: the handler stores it in its own transaction, of `sql`, by `context.commitPosition`. Default: `after`. */
   readonly position?: "after" | "transaction" | undefined
   /** The database of the transactions: PostgreSQL or SQLite. */
-  readonly sql?: SQL | undefined
+  readonly sql?: SqlDatabase | undefined
 }
 
 /** Where a forward sends records. */
@@ -134,10 +133,10 @@ async function handle(
   event: HandledEvent,
   signal: AbortSignal,
   attempt: number,
-  commit: ((tx: SQL) => Promise<void>) | undefined,
+  commit: ((tx: SqlTag) => Promise<void>) | undefined,
 ): Promise<void> {
   let isCommitted = false
-  const commitPosition = async (tx: SQL): Promise<void> => {
+  const commitPosition = async (tx: SqlTag): Promise<void> => {
     if (commit === undefined) throw new Error('commitPosition needs the option position: "transaction"')
     await commit(tx)
     isCommitted = true
@@ -156,7 +155,7 @@ export interface TestHandling {
   readonly isRepeated?: boolean | undefined
   readonly attempt?: number | undefined
   /** Called by `commitPosition`. */
-  readonly commitPosition?: ((tx: SQL) => Promise<void> | void) | undefined
+  readonly commitPosition?: ((tx: SqlTag) => Promise<void> | void) | undefined
 }
 
 /**
@@ -180,7 +179,7 @@ export async function testHandler(
     value: Buffer.from(isBytes ? body : JSON.stringify(body)),
     headers: Object.entries(headers).map(([name, value]) => [name, Buffer.from(value)] as const),
   }
-  const commit = commitPosition && (async (tx: SQL) => void (await commitPosition(tx)))
+  const commit = commitPosition && (async (tx: SqlTag) => void (await commitPosition(tx)))
   const { signal } = new AbortController()
   await handle(handler, new HandledEvent(record, isRepeated), signal, attempt, commit)
 }

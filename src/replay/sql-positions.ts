@@ -1,5 +1,12 @@
-import type { SQL } from "bun"
 import type { StoredRecord } from "../brokers/broker.ts"
+
+/** A database or a transaction of it, such as Bun's `SQL`: a tag whose values are parameters of the statement. */
+export type SqlTag = (strings: TemplateStringsArray, ...values: unknown[]) => PromiseLike<unknown>
+
+/** A PostgreSQL or SQLite database, such as Bun's `SQL`. */
+export interface SqlDatabase extends SqlTag {
+  unsafe(statement: string): PromiseLike<unknown>
+}
 
 /*
  * Which records a handler has handled, in a table of its own database, written in its transactions: hookline_handled, a row for
@@ -11,13 +18,13 @@ import type { StoredRecord } from "../brokers/broker.ts"
  * A second transaction of one record fails by the primary key. Rows before the saved position are deleted now and then.
  */
 export class SqlPositions {
-  readonly #sql: SQL
+  readonly #sql: SqlDatabase
   readonly #place: { readonly group: string; readonly log: () => string }
   #created: Promise<unknown> | undefined
   /** Of records handled since the last deletion. */
   #handled = 0
 
-  constructor(sql: SQL, place: { readonly group: string; readonly log: () => string }) {
+  constructor(sql: SqlDatabase, place: { readonly group: string; readonly log: () => string }) {
     this.#sql = sql
     this.#place = place
   }
@@ -26,14 +33,13 @@ export class SqlPositions {
   async has({ topic, partition, offset, timestampMs }: StoredRecord): Promise<boolean> {
     await this.#create()
     const { group, log } = this.#place
-    const rows: unknown[] =
-      await this.#sql`SELECT 1 FROM hookline_handled WHERE handler = ${group} AND log = ${log()}
+    const rows = await this.#sql`SELECT 1 FROM hookline_handled WHERE handler = ${group} AND log = ${log()}
       AND topic = ${topic} AND part = ${partition} AND record_offset = ${offset} AND record_time = ${timestampMs}`
-    return rows.length > 0
+    return (rows as readonly unknown[]).length > 0
   }
 
   /** Stores in a transaction that a record is handled. */
-  of({ topic, partition, offset, timestampMs }: StoredRecord): (tx: SQL) => Promise<void> {
+  of({ topic, partition, offset, timestampMs }: StoredRecord): (tx: SqlTag) => Promise<void> {
     const { group, log } = this.#place
     return async (tx) => {
       await this.#create()
@@ -53,18 +59,18 @@ export class SqlPositions {
   }
 
   #create(): Promise<unknown> {
-    return (this.#created ??= this.#sql
-      .unsafe(
+    return (this.#created ??= Promise.resolve(
+      this.#sql.unsafe(
         `CREATE TABLE IF NOT EXISTS hookline_handled (
           handler VARCHAR(200) NOT NULL, log VARCHAR(200) NOT NULL, topic VARCHAR(249) NOT NULL, part INTEGER NOT NULL,
           record_offset BIGINT NOT NULL, record_time BIGINT NOT NULL,
           PRIMARY KEY (handler, log, topic, part, record_offset, record_time)
         )`,
-      )
-      .catch((error: unknown) => {
-        this.#created = undefined
-        throw error
-      }))
+      ),
+    ).catch((error: unknown) => {
+      this.#created = undefined
+      throw error
+    }))
   }
 }
 

@@ -56,7 +56,7 @@ test.skipIf(!(await schemathesis.areHere()))(
       "--no-color",
     ]
     const { status, stdout } = await runToEnd(command, { cwd: folder.path, env: schemathesis.env })
-    expect(stdout).toContain("25 selected / 27 total")
+    expect(stdout).toContain("26 selected / 28 total")
     expect(status, stdout).toBe(0)
   },
   300_000,

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { runToEnd } from "../support/child.ts"
 import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
+import { PLAIN_ADMIN } from "../support/deployed.ts"
 import { blocksOf, ROOT } from "../support/documents.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 import { canStartKafka } from "../support/kafka.ts"
@@ -85,7 +86,8 @@ describe.skipIf(!(await hasDeployTools()))("the compose file", () => {
     const volume = service.volumes.find(({ target }) => target === "/var/lib/hookline")!
     const here = configuration.replaceAll(/\$\{file:[^}]+\}/g, `\${file:${secret}}`)
     writeFileSync(file, here.replaceAll(volume.target, join(folder.path, "data")))
-    expect(await hookline(["check", "-c", file])).toMatchObject({ status: 0, stderr: "" })
+    const checked = await hookline(["check", "-c", file])
+    expect(checked).toMatchObject({ status: 0, stderr: expect.stringMatching(PLAIN_ADMIN) })
   }, 20_000)
 
   test.skipIf(!hasKafka)(

@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
+/** All that `check` says of an [admin] that listens in a container, to which only the kubelet or this machine gets. */
+export const PLAIN_ADMIN = /^warning: [^\n]*\[admin\] listen: [^\n]*without TLS[^\n]*\n$/
+
 const DEPLOY = join(import.meta.dir, "../../deploy")
 
 export const RULES_FILE = join(DEPLOY, "prometheus/alerts.yml")

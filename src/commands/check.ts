@@ -4,6 +4,7 @@ import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { describeUnusable, noProxy, proxySetting, showProxy } from "../outgoing/proxied-fetch.ts"
 import type { Plan, PlannedPipeline } from "../runtime/plan/plan.ts"
+import { toShownUrl } from "../replay/request-of-record.ts"
 import { routeOfSample, type SampleRoute } from "../runtime/sample-route.ts"
 import { senderOf } from "../runtime/plan/sender.ts"
 import { reach } from "../runtime/reach.ts"
@@ -78,7 +79,7 @@ const UNAVAILABLE = new HooklineError(
 )
 
 function printPlan(plan: Plan): void {
-  const { pipelines, admin } = describe(plan)
+  const { pipelines, reconciles, forwards, admin } = describe(plan)
   for (const [id, { kind, values }] of plan.connections) {
     const { place, security } = kind.describe(values)
     const spool = kind.spool?.(values)
@@ -93,11 +94,15 @@ function printPlan(plan: Plan): void {
       `${id}: ${listen}${path} -> ${to}${others}; verification: ${verification}${kept}${showSample(sample)}`,
     )
   }
+  for (const { id, pipeline, provider } of reconciles)
+    console.log(`reconcile ${id}: pipeline ${pipeline} with what ${provider} lists`)
+  for (const { id, from, url, sign } of forwards)
+    console.log(`forward ${id}: ${from} -> ${url}; signature: ${sign}`)
   console.log(`admin: ${admin}`)
 }
 
 /** A plan as `check` shows it, without secrets. */
-function describe({ connections, pipelines, admin: { listen } }: Plan) {
+function describe({ connections, pipelines, reconciles, forwards, admin: { listen } }: Plan) {
   const [first = ""] = connections.keys()
   return {
     connections: [...connections].map(([id, { kind, values }]) => {
@@ -131,6 +136,10 @@ function describe({ connections, pipelines, admin: { listen } }: Plan) {
         ...(headers.length > 0 && { headers: [...new Set(headers)] }),
         ...(sample && { sample }),
       }
+    }),
+    reconciles: reconciles.map(({ id, pipeline, provider }) => ({ id, pipeline: pipeline.id, provider })),
+    forwards: forwards.map(({ id, values: { from, url, sign } }) => {
+      return { id, from, url: toShownUrl(new URL(url)), sign }
     }),
     admin: listen === "off" ? "off" : formatEndpoint(listen),
   }

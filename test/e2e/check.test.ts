@@ -203,6 +203,38 @@ test("says of each pipeline whether and how it is verified, and no secret", asyn
   ])
 })
 
+test("says what is compared with a sender's list, and what is forwarded, without what a URL's query has", async () => {
+  const file = `[connection:log]
+directory = data
+[pipeline:hooks:WebHookSource]
+host = 127.0.0.1
+[pipeline:hooks:Verifier]
+provider = github
+secret = obviously-fake-secret
+[pipeline:hooks:BrokerSink]
+topic = hooks
+[reconcile:missed]
+pipeline = hooks
+credentials = obviously-fake-token
+endpoint = repos/acme/app/hooks/7
+[forward:shop]
+from = log/hooks
+url = http://localhost:3000/hooks?token=obviously-fake-token
+`
+  await Bun.write(join(folder.path, "forward.conf"), file)
+  const { stdout } = await hookline(["check", "-c", "forward.conf"], { cwd: folder.path })
+  expect(stdout.split("\n").filter((line) => /^(?:reconcile|forward) /.test(line))).toEqual([
+    "reconcile missed: pipeline hooks with what github lists",
+    "forward shop: log/hooks -> http://localhost:3000/hooks?…; signature: none",
+  ])
+  const json = await hookline(["check", "--json", "-c", "forward.conf"], { cwd: folder.path })
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    reconciles: [{ id: "missed", pipeline: "hooks", provider: "github" }],
+    forwards: [{ id: "shop", from: "log/hooks", sign: "none" }],
+  })
+  expect(stdout + json.stdout).not.toContain("obviously-fake")
+})
+
 const ROUTED = `[connection:log]
 directory = data
 [defaults:WebHookSource]

@@ -2,9 +2,9 @@ import { Option, type Command } from "commander"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
 import { configFlag, jsonFlag, stateFlag } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
-import { parseCount, parseLines, parseRate, parseWhere } from "./flag-values.ts"
+import { parseCount, parseLines, parseOffset, parseRate, parseWhere } from "./flag-values.ts"
 import type { ForwardFlags } from "./forward.ts"
-import type { ForwardsFlags } from "./forwards.ts"
+import type { dropFailures, ForwardsFlags } from "./forwards.ts"
 import type { ReplayFlags } from "./replay.ts"
 import { parseTopicPlace, parseTopicRange, type TopicPlace } from "./topic-range.ts"
 
@@ -138,6 +138,18 @@ function declareForwards(forward: Command): void {
     .description("post the refused records of a forward again; also while it runs")
     .action(async (name: string, flags: ForwardsFlags) =>
       (await import("./forwards.ts")).retryFailures(name, flags),
+    )
+  named(addDetails(forward.command("drop"), { example: "hookline forward drop log-payments --offset 0:42" }))
+    .description("take refused records of a forward off its list, without posting them; also while it runs")
+    .addOption(
+      new Option(
+        "--offset <offset>",
+        "which: an offset of every partition, or partition:offset; repeatable",
+      ).argParser(parseOffset),
+    )
+    .option("--all", "all that are listed")
+    .action(async (name: string, flags: Parameters<typeof dropFailures>[1]) =>
+      (await import("./forwards.ts")).dropFailures(name, flags),
     )
   named(addDetails(forward.command("remove"), { example: "hookline forward remove log-payments" }))
     .description("forget a forward, its position and failures")

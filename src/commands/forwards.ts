@@ -10,12 +10,14 @@ import { isReplaced } from "../replay/same-log.ts"
 import { loadForCommand } from "../config/file/load.ts"
 import { parseTopicPlace } from "../config/sections/topic-place.ts"
 import { exists } from "../process/paths.ts"
-import { forwardLocation } from "../runtime/forward-specs.ts"
+import { forwardLocation, postOptionsOf } from "../runtime/forward-specs.ts"
 import { planForward } from "../runtime/plan/plan-part.ts"
+import type { PlannedForward } from "../runtime/plan/plan.ts"
 import { Application } from "../runtime/application.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
 import { escapeControls, escapeLine } from "../telemetry/escape-controls.ts"
+import type { OffsetFlag } from "./flag-values.ts"
 import { Interruption } from "./interruption.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import { printTable } from "./table.ts"
@@ -29,7 +31,7 @@ export interface ForwardsFlags {
 
 /** Prints the forwards, as a table or a JSON array. @throws HooklineError `no_input`, `log_io` */
 export function listForwards(flags: ForwardsFlags): void {
-  const all = [...locationsOf(flags).locations].flatMap(([name, location]) => {
+  const all = [...begunForwards(flags).begun].flatMap(([name, { location }]) => {
     using reader = Positions.open<ForwardAbout>(location)
     const stored = reader.read()
     if (stored === undefined) return []
@@ -97,12 +99,12 @@ export function printFailures(name: string, flags: ForwardsFlags): void {
 }
 
 /**
- * Posts the refused records again. Those that the target accepts now are failures no more, nor those that the log has deleted.
+ * Posts the refused records again, as a section of the file does now. Those that the target accepts now are failures no more, nor those that the log has deleted.
  *
  * @throws HooklineError `config`, `no_input`, `usage`, `no_topic`, `unavailable`, `log_io`
  */
 export async function retryFailures(name: string, flags: ForwardsFlags): Promise<void> {
-  const { app, location } = locate(name, flags)
+  const { app, location, section } = locate(name, flags)
   using positions = Positions.open<ForwardAbout>(location)
   const stored = positions.read()
   // it waits for its log for the first time
@@ -119,7 +121,8 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
   const notes = new WaitingNotes()
   const { signal } = interruption
   let status: number | undefined
-  const target = urlTarget(new URL(url), {
+  const target = urlTarget(new URL(section?.url ?? url), {
+    ...(section && postOptionsOf(section)),
     attempted: (_, { outcome, reason, ...attempt }) => {
       status = attempt.status
       notes.note(outcome === "unavailable" ? reason : undefined)
@@ -157,6 +160,34 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
   process.exitCode = interruption.status ?? (isLeft ? 1 : 0)
 }
 
+/**
+ * Takes refused records off the list; the log keeps them.
+ *
+ * @param flags `offset`: which; without them `all` has to be set
+ * @throws HooklineError `no_input`, `usage`, `log_io`
+ */
+export function dropFailures(
+  name: string,
+  { offset: chosen = [], all, ...flags }: ForwardsFlags & { offset?: readonly OffsetFlag[]; all?: true },
+): void {
+  if ((chosen.length === 0) !== (all === true))
+    throw new HooklineError("usage", "name the records by --offset, or drop all that are listed with --all")
+  using positions = Positions.open<ForwardAbout>(locate(name, flags).location)
+  const listed = positions.failures()
+  const dropped = chosen.flatMap(({ partition, offset }) => {
+    const found = listed.filter((it) => it.offset === offset && it.partition === (partition ?? it.partition))
+    if (found.length > 0) return found
+    const place = partition === undefined ? `${offset}` : `${partition}:${offset}`
+    throw new HooklineError(
+      "no_input",
+      `no refused record has the offset ${place}; see hookline forward failures ${name}`,
+    )
+  })
+  const failures = new Set(all === true ? listed : dropped)
+  for (const failure of failures) positions.settle(failure, undefined)
+  console.log(`${failures.size} ${failures.size === 1 ? "record" : "records"} taken off the list`)
+}
+
 /** @throws HooklineError `no_input`, `usage`, `log_locked` while it runs, `log_io` */
 export function removeForward(name: string, flags: ForwardsFlags): void {
   const { location } = locate(name, flags)
@@ -165,30 +196,34 @@ export function removeForward(name: string, flags: ForwardsFlags): void {
   console.log(`${name} removed`)
 }
 
-function locate(name: string, flags: ForwardsFlags): { app: Application; location: DatabaseLocation } {
-  const { app, folder, locations } = locationsOf(flags)
-  return { app, location: locations.get(name) ?? positionFile(folder, "forward", checkName(name)) }
+/** A forward that has begun. */
+interface BegunForward {
+  readonly location: DatabaseLocation
+  /** undefined: of `hookline forward`. */
+  readonly section?: PlannedForward["values"]
 }
 
-/** The forwards that have begun, by name: of `hookline forward`, and of sections of the file. */
-function locationsOf(flags: ForwardsFlags) {
+function locate(name: string, flags: ForwardsFlags): { readonly app: Application } & BegunForward {
+  const { app, folder, begun } = begunForwards(flags)
+  return { app, ...(begun.get(name) ?? { location: positionFile(folder, "forward", checkName(name)) }) }
+}
+
+/** By name: of `hookline forward`, and of sections of the file. */
+function begunForwards(flags: ForwardsFlags) {
   const app = Application.fromFile(flags.config)
   const folder = stateFolder(app, flags.state)
-  const begun = namesIn(folder, "forward").map(
-    (name) => [name, positionFile(folder, "forward", name)] as const,
+  const begun = new Map<string, BegunForward>(
+    namesIn(folder, "forward").map((name) => [name, { location: positionFile(folder, "forward", name) }]),
   )
   const configuration = loadForCommand(flags.config)
-  const sections = [...configuration.forwards.keys()].flatMap((id) => {
+  const baseDir = dirname([...app.inputs.keys()][0]!)
+  for (const id of configuration.forwards.keys()) {
     const planned = planForward(configuration, id)
     const { connection } = parseTopicPlace(planned.values.from)
-    const location = forwardLocation(
-      planned,
-      connectionNamed(app, connection),
-      dirname([...app.inputs.keys()][0]!),
-    )
-    return exists(location.file) ? [[id, location] as const] : []
-  })
-  return { app, folder, locations: new Map([...begun, ...sections]) }
+    const location = forwardLocation(planned, connectionNamed(app, connection), baseDir)
+    if (exists(location.file)) begun.set(id, { location, section: planned.values })
+  }
+  return { app, folder, begun }
 }
 
 async function find(

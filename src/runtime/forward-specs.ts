@@ -5,7 +5,7 @@ import { exists } from "../process/paths.ts"
 import { handlerTarget, type DeliveryTarget } from "../replay/handler.ts"
 import type { KeyedTarget } from "../replay/keyed-target.ts"
 import { positionFile } from "../replay/positions.ts"
-import { urlTarget } from "../replay/post.ts"
+import { urlTarget, type PostOptions } from "../replay/post.ts"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { sectionFolder } from "./owned-section.ts"
@@ -66,16 +66,23 @@ export function handlerSpec({ id, from, handler, options }: PlannedHandler): For
   }
 }
 
-function openUrl(url: URL, values: PlannedForward["values"]): KeyedTarget {
-  const { timeout, concurrency, retries, on_refusal, park_after, headers } = values
-  const { tls_ca, tls_certificate, tls_key } = values
+/** What a section says of its requests. */
+export function postOptionsOf(values: PlannedForward["values"]): PostOptions {
+  const { timeout, headers, tls_ca, tls_certificate, tls_key } = values
   const read = (file: string | undefined): string | undefined =>
     file === undefined ? undefined : readFileSync(file, "utf8")
-  return urlTarget(url, {
+  return {
     timeoutMs: timeout,
     headers,
     signer: signerOf(values),
     tls: { ca: read(tls_ca), cert: read(tls_certificate), key: read(tls_key) },
+  }
+}
+
+function openUrl(url: URL, values: PlannedForward["values"]): KeyedTarget {
+  const { concurrency, retries, on_refusal, park_after } = values
+  return urlTarget(url, {
+    ...postOptionsOf(values),
     concurrency,
     patience:
       on_refusal === "park"

@@ -83,13 +83,46 @@ test("a record that is refused alone is parked, published to the dead letters, l
   expect((await run("failures", "app")).stdout).toContain("422: no such customer")
   expect((await run("list")).stdout).toMatch(/app +log\/hooks +\S+ +2 +2 +running/)
   expect(await valuesInLog(join(folder.path, "log"), "refused")).toHaveLength(2)
+  expect(await run("drop", "app")).toMatchObject({ status: 64, stdout: "" })
+  expect(await run("drop", "app", "--offset", "0:9")).toMatchObject({
+    status: 66,
+    stderr: expect.stringContaining(
+      "no refused record has the offset 0:9; see hookline forward failures app",
+    ),
+  })
+  await post(service, "poison 3", "c")
+  await service.logged(({ msg, offset }) => msg === "record refused" && offset === 4)
+  expect(await run("drop", "app", "--offset", "0:4")).toMatchObject({
+    status: 0,
+    stdout: "1 record taken off the list\n",
+  })
   refuses = false
   expect(await run("retry", "app")).toMatchObject({ status: 0, stdout: "hooks[0]@1 200\nhooks[0]@2 200\n" })
   expect((await overviewOf(service)).forwards).toMatchObject([
-    { id: "app", from: "log/hooks", delivered: 2, refused: 2, lag: 0, problem: null },
+    { id: "app", from: "log/hooks", delivered: 3, refused: 3, lag: 0, problem: null },
   ])
   const metrics = await (await fetch(`${service.adminUrl}/metrics`)).text()
-  expect(metrics).toContain('hookline_forward_refused_records{forward="app"} 2')
+  expect(metrics).toContain('hookline_forward_refused_records{forward="app"} 3')
+})
+
+test("a retry posts as the section does: signed, with its headers, to its URL", async () => {
+  using folder = temporaryFolder()
+  let refuses = true
+  await using receiver = new Receiver(({ headers, body }) => {
+    const isOurs =
+      headers.has("webhook-signature") && headers.get("authorization") === "Bearer obviously-fake"
+    return new Response("", { status: !isOurs ? 401 : refuses && body.includes("poison") ? 422 : 200 })
+  })
+  const secret = `whsec_${Buffer.from("obviously-fake-secret-of-32-bytes").toString("base64")}`
+  const signed = `sign = standard-webhooks\nsecret = ${secret}\nheaders = Authorization: Bearer obviously-fake`
+  await using service = await startHookline(configuration(receiver.url, signed), { folder: folder.path })
+  await post(service, "a", "poison", "b")
+  await service.logged(({ msg, reason }) => msg === "record refused" && reason === "422")
+  refuses = false
+  expect(await hookline(["forward", "retry", "app"], { cwd: folder.path })).toMatchObject({
+    status: 0,
+    stdout: "hooks[0]@1 200\n",
+  })
 })
 
 test("while all are refused nothing is parked before park_after, and nothing is lost", async () => {

@@ -11,8 +11,7 @@ import { loadForCommand } from "../config/file/load.ts"
 import { parseTopicPlace } from "../config/sections/topic-place.ts"
 import { exists } from "../process/paths.ts"
 import { forwardLocation, postOptionsOf } from "../runtime/forward-specs.ts"
-import { planForward } from "../runtime/plan/plan-part.ts"
-import type { PlannedForward } from "../runtime/plan/plan.ts"
+import { placeOfForward, planForward } from "../runtime/plan/plan-part.ts"
 import { Application } from "../runtime/application.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
@@ -104,7 +103,8 @@ export function printFailures(name: string, flags: ForwardsFlags): void {
  * @throws HooklineError `config`, `no_input`, `usage`, `no_topic`, `unavailable`, `log_io`
  */
 export async function retryFailures(name: string, flags: ForwardsFlags): Promise<void> {
-  const { app, location, section } = locate(name, flags)
+  const { app, location, isSection } = locate(name, flags)
+  const section = isSection ? planForward(loadForCommand(flags.config), name).values : undefined
   using positions = Positions.open<ForwardAbout>(location)
   const stored = positions.read()
   // it waits for its log for the first time
@@ -199,8 +199,8 @@ export function removeForward(name: string, flags: ForwardsFlags): void {
 /** A forward that has begun. */
 interface BegunForward {
   readonly location: DatabaseLocation
-  /** undefined: of `hookline forward`. */
-  readonly section?: PlannedForward["values"]
+  /** Whether it is a section's; else it is one of `hookline forward`. */
+  readonly isSection?: true
 }
 
 function locate(name: string, flags: ForwardsFlags): { readonly app: Application } & BegunForward {
@@ -218,10 +218,10 @@ function begunForwards(flags: ForwardsFlags) {
   const configuration = loadForCommand(flags.config)
   const baseDir = dirname([...app.inputs.keys()][0]!)
   for (const id of configuration.forwards.keys()) {
-    const planned = planForward(configuration, id)
-    const { connection } = parseTopicPlace(planned.values.from)
-    const location = forwardLocation(planned, connectionNamed(app, connection), baseDir)
-    if (exists(location.file)) begun.set(id, { location, section: planned.values })
+    const values = placeOfForward(configuration, id)
+    const { connection } = parseTopicPlace(values.from)
+    const location = forwardLocation({ id, values }, connectionNamed(app, connection), baseDir)
+    if (exists(location.file)) begun.set(id, { location, isSection: true })
   }
   return { app, folder, begun }
 }

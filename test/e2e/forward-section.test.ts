@@ -105,7 +105,7 @@ test("a record that is refused alone is parked, published to the dead letters, l
   expect(metrics).toContain('hookline_forward_refused_records{forward="app"} 3')
 })
 
-test("a retry posts as the section does: signed, with its headers, to its URL", async () => {
+test("a retry posts as the section does: signed, with its headers, to its URL; lists need none of its secrets", async () => {
   using folder = temporaryFolder()
   let refuses = true
   await using receiver = new Receiver(({ headers, body }) => {
@@ -119,6 +119,14 @@ test("a retry posts as the section does: signed, with its headers, to its URL", 
   await post(service, "a", "poison", "b")
   await service.logged(({ msg, reason }) => msg === "record refused" && reason === "422")
   refuses = false
+  const unset = configuration(receiver.url, signed.replace(secret, "${NOT_SET_ANYWHERE}"))
+  await Bun.write(join(folder.path, "unset.conf"), unset)
+  const run = (...args: string[]) => hookline(["forward", ...args, "-c", "unset.conf"], { cwd: folder.path })
+  expect(await run("failures", "app")).toMatchObject({ status: 0, stdout: expect.stringContaining("422") })
+  expect(await run("retry", "app")).toMatchObject({
+    status: 78,
+    stderr: expect.stringContaining("[forward:app] secret: environment variable NOT_SET_ANYWHERE is not set"),
+  })
   expect(await hookline(["forward", "retry", "app"], { cwd: folder.path })).toMatchObject({
     status: 0,
     stdout: "hooks[0]@1 200\n",

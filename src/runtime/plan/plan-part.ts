@@ -104,6 +104,28 @@ export function planForward(configuration: ConfigurationFile, id: string): Plann
   })
 }
 
+/** Where the records and the position of a `[forward:<id>]` section are: without its secrets. @throws HooklineError `config` */
+export function placeOfForward(
+  configuration: ConfigurationFile,
+  id: string,
+): Pick<PlannedForward["values"], "from" | "directory"> {
+  const { title, aliases, summary } = FORWARD
+  const { from, directory } = FORWARD.options
+  const options = { from, directory }
+  const { forwards, baseDir } = configuration
+  const whole = forwards.get(id)!
+  const texts = new Map([...whole.texts].filter(([key]) => Object.hasOwn(options, key)))
+  return planOnly(
+    configuration,
+    () => false,
+    (problems) => {
+      const found = { address: `forward:${id}`, section: { ...whole, texts }, inCode: undefined, baseDir }
+      const { values } = resolveSection({ title, aliases, summary, options }, found, problems)
+      return values as Pick<PlannedForward["values"], "from" | "directory">
+    },
+  )
+}
+
 /** The section `[admin]`, or its defaults. @throws HooklineError `config` */
 export function planAdmin(configuration: ConfigurationFile): Values<(typeof ADMIN)["options"]> {
   const { admin: section, baseDir } = configuration

@@ -41,6 +41,7 @@ interface ReconcileGauges {
 }
 
 interface ForwardGauges extends Readonly<Record<"delivered" | "refused" | "inFlight", number>> {
+  readonly isElsewhere: boolean
   readonly id: string
   readonly lag: number | undefined
   readonly problem: string | undefined
@@ -167,55 +168,52 @@ const reconciled =
   (what: "listed" | "missing" | "recovered" | "open" | "unrecoverable") => (it: ReconcileGauges) =>
     it.window?.[what] ?? 0
 
+/** By id, without those that another process of the service runs. */
+const ofThisProcess = <S extends { readonly id: string; readonly isElsewhere: boolean }>(
+  sections: Iterable<S>,
+) =>
+  Iterator.from(sections)
+    .filter((it) => !it.isElsewhere)
+    .map((it) => [it.id, it] as const)
+
 const SENDER_GAUGES = [
-  ...gaugesOf(
-    "reconcile",
-    ({ reconciles }: ObservedSenders) =>
-      Iterator.from(reconciles())
-        .filter((it) => !it.isElsewhere)
-        .map((it) => [it.id, it] as const),
-    {
-      reconcile_listed_events: ["Events that the sender lists in the window.", reconciled("listed")],
-      reconcile_missing_events: [
-        "Of these, events that had not ended here for good when the sender sent them.",
-        reconciled("missing"),
-      ],
-      reconcile_recovered_events: [
-        "Of the missing, those that have ended here since.",
-        reconciled("recovered"),
-      ],
-      reconcile_open_events: ["Of the missing, those that are to be asked for.", reconciled("open")],
-      reconcile_unrecoverable_events: [
-        "Of the missing, those that were asked for three times, or can't be asked for.",
-        reconciled("unrecoverable"),
-      ],
-      reconcile_endpoint_ready: [
-        "1 while the sender's endpoint is enabled and has the pipeline's URL, as far as its API says, else 0.",
-        ({ endpoint }) => Number(endpoint === undefined),
-      ],
-      reconcile_age_seconds: [
-        "Time since the sender's list was last compared as a whole; +Inf: it never was.",
-        ({ completeAtMs }) => (completeAtMs === undefined ? Number.POSITIVE_INFINITY : ageOf(completeAtMs)),
-      ],
-    },
-  ),
-  ...gaugesOf(
-    "forward",
-    ({ forwards }: ObservedSenders) => Iterator.from(forwards()).map((it) => [it.id, it] as const),
-    {
-      forward_lag_records: ["Records of the topic that are not delivered yet.", ({ lag }) => lag ?? 0],
-      forward_delivered_records: ["Records that the application accepted.", (it) => it.delivered],
-      forward_refused_records: [
-        "Records that it refused, and that were parked or skipped.",
-        (it) => it.refused,
-      ],
-      forward_in_flight_records: ["Records that are posted now.", (it) => it.inFlight],
-      forward_ready: [
-        "1 while records can be read and delivered, else 0.",
-        ({ problem }) => Number(problem === undefined),
-      ],
-    },
-  ),
+  ...gaugesOf("reconcile", ({ reconciles }: ObservedSenders) => ofThisProcess(reconciles()), {
+    reconcile_listed_events: ["Events that the sender lists in the window.", reconciled("listed")],
+    reconcile_missing_events: [
+      "Of these, events that had not ended here for good when the sender sent them.",
+      reconciled("missing"),
+    ],
+    reconcile_recovered_events: [
+      "Of the missing, those that have ended here since.",
+      reconciled("recovered"),
+    ],
+    reconcile_open_events: ["Of the missing, those that are to be asked for.", reconciled("open")],
+    reconcile_unrecoverable_events: [
+      "Of the missing, those that were asked for three times, or can't be asked for.",
+      reconciled("unrecoverable"),
+    ],
+    reconcile_endpoint_ready: [
+      "1 while the sender's endpoint is enabled and has the pipeline's URL, as far as its API says, else 0.",
+      ({ endpoint }) => Number(endpoint === undefined),
+    ],
+    reconcile_age_seconds: [
+      "Time since the sender's list was last compared as a whole; +Inf: it never was.",
+      ({ completeAtMs }) => (completeAtMs === undefined ? Number.POSITIVE_INFINITY : ageOf(completeAtMs)),
+    ],
+  }),
+  ...gaugesOf("forward", ({ forwards }: ObservedSenders) => ofThisProcess(forwards()), {
+    forward_lag_records: ["Records of the topic that are not delivered yet.", ({ lag }) => lag ?? 0],
+    forward_delivered_records: ["Records that the application accepted.", (it) => it.delivered],
+    forward_refused_records: [
+      "Records that it refused, and that were parked or skipped.",
+      (it) => it.refused,
+    ],
+    forward_in_flight_records: ["Records that are posted now.", (it) => it.inFlight],
+    forward_ready: [
+      "1 while records can be read and delivered, else 0.",
+      ({ problem }) => Number(problem === undefined),
+    ],
+  }),
   ...gaugesOf("pipeline", ({ silences }: ObservedSenders) => silences(), {
     pipeline_silent: [
       "1 while no event has come for longer than expect_every, else 0.",

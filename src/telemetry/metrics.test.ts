@@ -62,6 +62,22 @@ test("a scrape does not walk the heap", async () => {
 
 const HALF = { topic: "t", problem: "no leader", isWhole: false, leaderless: 2, isOutage: true }
 
+test("a section that another process runs has no series", async () => {
+  const metrics = new Metrics()
+  const forward = { lag: 3, delivered: 1, refused: 0, inFlight: 0, problem: undefined, isElsewhere: false }
+  metrics.observeSenders({
+    reconciles: () => [],
+    forwards: () => [
+      { ...forward, id: "here" },
+      { ...forward, id: "there", problem: "another process has it", isElsewhere: true },
+    ],
+    silences: () => [],
+  })
+  expect(await linesOf(metrics, "hookline_forward_ready")).toEqual([
+    'hookline_forward_ready{forward="here"} 1',
+  ])
+})
+
 test("gauges are read at each scrape", async () => {
   const metrics = new Metrics()
   let ready = false

@@ -43,8 +43,10 @@ export class EventDeadline {
 
   contextOf(event: Event): EventContext {
     return this.#contexts.getOrInsertComputed(event, () => {
-      const [first] = this.#contexts.values()
-      return new Context(event, this, this.#log, first?.state)
+      const [whole] = this.#contexts
+      // an item is the first where the list's own parts were given no context
+      const state = whole?.[0].list === undefined ? whole?.[1].state : undefined
+      return new Context(event, this, this.#log, state)
     })
   }
 

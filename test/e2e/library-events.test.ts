@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test"
 import {
   Application,
   brokerSink,
+  decoder,
   deduplicator,
   filter,
   memoryConnection,
@@ -84,6 +85,17 @@ test("processors share an event's state; the items of a split event begin with a
       ["acme", 2, false],
     ],
   ])
+})
+
+test("items of a list that the Decoder splits share no state", async () => {
+  const seen: unknown[] = []
+  const counts: Processor = (event, { state }) => {
+    state.set("n", Number(state.get("n") ?? 0) + 1)
+    seen.push(state.get("n"))
+    return event
+  }
+  const { status } = await testPipeline(pipeline([decoder({ lists: "split" }), counts]), '[{"a":1},{"a":2}]')
+  expect([status, seen]).toEqual([200, [1, 1]])
 })
 
 test("functions name values: a sink's key, a Filter's, a Router's and a Deduplicator's", async () => {

@@ -6,7 +6,7 @@ import { spells, toName, type Name } from "../json/name.ts"
 import { Items } from "../json/walk.ts"
 import { isForgeable, locateEventPart, type KnownSender } from "../verify/presets/event-locations.ts"
 import type { Coverage } from "../verify/schemes/family.ts"
-import { firstOf, locate, type EventFunction } from "./extraction.ts"
+import { firstOf, locate, valueBy, type EventFunction } from "./extraction.ts"
 
 /** An event's key, of fixed length and collision-resistant; undefined: it has none. */
 export type KeyOf = (event: Event) => string | undefined
@@ -49,8 +49,9 @@ export function parseDedupeKey(
 /** Keys by a function of the user's: empty ones are none. */
 function keyBy(find: EventFunction, pipeline: string): KeyOf {
   const keyOf = keysIn([pipeline, "function"])
+  const valueOf = valueBy(find)
   return (event) => {
-    const found = find(event)
+    const found = valueOf(event)
     return found === undefined || found.length === 0 ? undefined : keyOf(found)
   }
 }

@@ -4,7 +4,7 @@ import type { Declared, Parsed } from "../config/options/option.ts"
 import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/tokens.ts"
 import { toText } from "../json/name.ts"
 import { copyOf, parseRawPointer } from "../json/pointer.ts"
-import type { Event } from "../pipeline/event.ts"
+import { toBytes, type Event } from "../pipeline/event.ts"
 import {
   EVENT_FORM,
   headerNameIn,
@@ -30,12 +30,12 @@ export function valueOption<D extends Declared & { form: string; accepts: (text:
   )
 }
 
-/** Reads what a function of the user's returns. */
-const valueBy =
+/** Reads what a function of the user's returns; null is no value. Anything but bytes or text is a fault. */
+export const valueBy =
   (find: EventFunction): ValueOf =>
   (event) => {
-    const value = find(event)
-    return typeof value === "string" ? encoder.encode(value) : value
+    const value = find(event) ?? undefined
+    return value === undefined ? undefined : toBytes(value, "the value of a function")
   }
 
 /** Reports the parts of the event that the provider is not known to have: a component's `checkInPipeline`. */

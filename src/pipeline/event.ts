@@ -236,8 +236,8 @@ export class Event {
 export function toBytes(value: unknown, what: string, advice = ""): Uint8Array {
   if (value instanceof Uint8Array) return value
   if (typeof value === "string") return Buffer.from(value)
-  const problem = `${what} was set to ${value === null ? "null" : typeof value}`
-  const remedy = `it takes bytes (Uint8Array), or text, which becomes UTF-8${advice}`
+  const problem = `${what} is ${value === null ? "null" : `of type ${typeof value}`}`
+  const remedy = `it must be bytes (Uint8Array), or text, which becomes UTF-8${advice}`
   throw new HooklineError("internal", `${problem}: ${remedy}`)
 }
 

@@ -30,6 +30,8 @@ const pipeline = (
 
 const kind = (event: Event): string | undefined => event.json<{ kind?: string }>().kind
 
+const number = (event: Event): never => event.json<{ n: never }>().n
+
 test("a processor sets a record's key and headers, in addition to the sink's", async () => {
   const set: Processor = (event) => {
     event.key = kind(event)
@@ -121,6 +123,18 @@ test("functions name values: a sink's key, a Filter's, a Router's and a Deduplic
   await app.stop()
   expect(read).toEqual(['{"kind":"paid","id":"a"}', "24"])
   expect(connection.records().map(({ topic }) => topic)).toEqual(["payments", "t"])
+})
+
+test.each<[string, PipelineParts["processors"], Parameters<typeof pipeline>[1]]>([
+  ["a sink's key", [], { key: number }],
+  ["a Filter's when", [filter({ when: number, drop: ["*"] })], {}],
+  ["a Router's by", [router({ by: number, routes: [["*", "other"]] })], {}],
+  ["a Deduplicator's key", [deduplicator({ key: number })], {}],
+])("%s by a function that returns neither bytes nor text is a fault; null is no value", async (_, processors, sink) => {
+  const wrong = await testPipeline(pipeline(processors, sink), { n: 7 })
+  expect([wrong.status, wrong.records]).toEqual([500, []])
+  const none = await testPipeline(pipeline(processors, sink), { n: null })
+  expect([none.status, none.records.map(({ topic, key }) => [topic, key])]).toEqual([200, [["t", undefined]]])
 })
 
 describe("app.fetch", () => {

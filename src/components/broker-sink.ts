@@ -190,8 +190,9 @@ class BrokerPublisher {
   }
 
   #spanOf(topic: string, { request: { trace } }: Event): Span | undefined {
+    if (trace === undefined) return undefined
     const name = topic === this.#topic ? `publish ${topic}` : "publish"
-    return trace && startPublishing(trace, topic, name, this.#to.messagingSystem)
+    return startPublishing(trace, topic, name, this.#to.messagingSystem)
   }
 
   /** By the event's deadline: one promise of the broker, one outcome. */
@@ -221,9 +222,12 @@ class BrokerPublisher {
 
 const NOTHING: readonly AddHeaders[] = []
 
-function ownHeaders({ recordHeaders = new Map() }: Event): RecordHeader[] {
+function ownHeaders({ recordHeaders }: Event): readonly RecordHeader[] {
+  if (recordHeaders === undefined) return NO_OWN_HEADERS
   return Array.from(recordHeaders, ([name, value]) => [name, toBytes(value, `event.headers, ${name},`)])
 }
+
+const NO_OWN_HEADERS: readonly RecordHeader[] = []
 
 /** All are awaited, so that none is under way after the answer. Rejects with a fault. */
 async function allOf(publishing: readonly Promise<Accepted | Rejected>[]): Promise<Accepted | Rejected> {

@@ -1,7 +1,9 @@
+import { asBuffer } from "./tokens.ts"
+
 /** The value that bytes spell as JSON; undefined: they spell none. */
 export function readJson(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString())
+    return JSON.parse(asBuffer(bytes).toString())
   } catch {
     return undefined
   }

@@ -146,17 +146,19 @@ export function sizesTable(sizes: Sizes): [head: string[], rows: string[][]] {
   const one = sizes["1"]!
   const bounded = (value: number, limit: number, digits: number): string =>
     value > limit ? `**${value.toFixed(digits)}**` : value.toFixed(digits)
-  // of fewer, most is what compiling and the heap's first growth take
+  // with fewer, compilation and the first growth of the heap take most
   const isMany = (pipelines: string): boolean => Number(pipelines) >= 10_000
   const rows = Object.entries(sizes).map(([pipelines, it]) => {
-    const each = (of: (it: SizeSample) => number, limit: number, digits: number): string =>
-      pipelines === "1"
-        ? ""
-        : bounded(
-            (of(it) - of(one)) / (Number(pipelines) - 1),
-            isMany(pipelines) ? limit : Number.POSITIVE_INFINITY,
-            digits,
-          )
+    const each = (of: (it: SizeSample) => number, limit: number, digits: number): string => {
+      const more = of(it) - of(one)
+      // less than one pipeline takes is the noise of the measurement
+      if (more <= 0) return ""
+      return bounded(
+        more / (Number(pipelines) - 1),
+        isMany(pipelines) ? limit : Number.POSITIVE_INFINITY,
+        digits,
+      )
+    }
     return [
       Number(pipelines).toLocaleString("en"),
       it.restMiB.toFixed(0),

@@ -28,14 +28,14 @@ export function bounded<T>(
 export class EventDeadline {
   readonly #deadlines: Deadlines
   readonly #log: Logger | undefined
-  /** Of the event and those that it was split into, which share the deadline. */
-  readonly #contexts = new Map<Event, EventContext>()
+  /** Those of the event and its items, which share the deadline. */
+  readonly #contexts = new Map<Event, Context>()
   #wait: Wait | undefined
   readonly #over = Promise.withResolvers<undefined>()
   #isOver = false
   #aborting: AbortController | undefined
 
-  /** @param owner a pipeline with parts that are given a context; those of others need no log */
+  /** @param owner the pipeline; without a log where all its parts are built in, which get no context */
   constructor(owner: { readonly deadlines: Deadlines; readonly partsLog: Logger | undefined }) {
     this.#deadlines = owner.deadlines
     this.#log = owner.partsLog
@@ -43,10 +43,9 @@ export class EventDeadline {
 
   contextOf(event: Event): EventContext {
     return this.#contexts.getOrInsertComputed(event, () => {
-      const [whole] = this.#contexts
-      // an item is the first where the list's own parts were given no context
-      const state = whole?.[0].list === undefined ? whole?.[1].state : undefined
-      return new Context(event, this, this.#log, state)
+      const [first] = this.#contexts.values()
+      // the first is another item where no part had a context for the list itself
+      return new Context(event, this, this.#log, first?.isOfItem === false ? first : undefined)
     })
   }
 
@@ -80,24 +79,33 @@ export class EventDeadline {
   }
 }
 
-/** What a part of the user's is given with an event. */
+/** The second argument of a user's processor or sink. What it need not have is made on first use. */
 class Context implements EventContext {
-  readonly state: Map<string, unknown>
   readonly #event: Event
   readonly #deadline: EventDeadline
   readonly #pipelineLog: Logger | undefined
+  readonly #ofList: Context | undefined
   #log: Logger | undefined
+  #state: Map<string, unknown> | undefined
 
   constructor(
     event: Event,
     deadline: EventDeadline,
     log: Logger | undefined,
-    state: EventContext["state"] | undefined,
+    ofList: Context | undefined,
   ) {
-    this.state = new Map(state)
     this.#event = event
     this.#deadline = deadline
     this.#pipelineLog = log
+    this.#ofList = ofList
+  }
+
+  get isOfItem(): boolean {
+    return this.#event.list !== undefined
+  }
+
+  get state(): Map<string, unknown> {
+    return (this.#state ??= new Map(this.#ofList?.state))
   }
 
   get signal(): AbortSignal {

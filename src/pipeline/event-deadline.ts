@@ -88,12 +88,7 @@ class Context implements EventContext {
   #log: Logger | undefined
   #state: Map<string, unknown> | undefined
 
-  constructor(
-    event: Event,
-    deadline: EventDeadline,
-    log: Logger | undefined,
-    ofList: Context | undefined,
-  ) {
+  constructor(event: Event, deadline: EventDeadline, log: Logger | undefined, ofList: Context | undefined) {
     this.#event = event
     this.#deadline = deadline
     this.#pipelineLog = log

@@ -130,12 +130,18 @@ test.each<[string, PipelineParts["processors"], Parameters<typeof pipeline>[1]]>
   ["a Filter's when", [filter({ when: number, drop: ["*"] })], {}],
   ["a Router's by", [router({ by: number, routes: [["*", "other"]] })], {}],
   ["a Deduplicator's key", [deduplicator({ key: number })], {}],
-])("%s by a function that returns neither bytes nor text is a fault; null is no value", async (_, processors, sink) => {
-  const wrong = await testPipeline(pipeline(processors, sink), { n: 7 })
-  expect([wrong.status, wrong.records]).toEqual([500, []])
-  const none = await testPipeline(pipeline(processors, sink), { n: null })
-  expect([none.status, none.records.map(({ topic, key }) => [topic, key])]).toEqual([200, [["t", undefined]]])
-})
+])(
+  "%s by a function that returns neither bytes nor text is a fault; null is no value",
+  async (_, processors, sink) => {
+    const wrong = await testPipeline(pipeline(processors, sink), { n: 7 })
+    expect([wrong.status, wrong.records]).toEqual([500, []])
+    const none = await testPipeline(pipeline(processors, sink), { n: null })
+    expect([none.status, none.records.map(({ topic, key }) => [topic, key])]).toEqual([
+      200,
+      [["t", undefined]],
+    ])
+  },
+)
 
 describe("app.fetch", () => {
   const allowing = (): Application => {

@@ -3,7 +3,8 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { temporaryFolder } from "../../../test/support/hookline.ts"
 import { atOnce } from "../../clock/slices.ts"
-import { components } from "../../components/registry.ts"
+import { defineComponent, type Component } from "../../components/define-component.ts"
+import { components, registryWith } from "../../components/registry.ts"
 import { readConfigurationFile } from "../../config/file/configuration-file.ts"
 import { makePlan, type Plan } from "./plan.ts"
 
@@ -11,10 +12,10 @@ const pipeline = (id: string, more = ""): string =>
   `[pipeline:${id}:WebHookSource]\npath = /${id}\nhost = 127.0.0.1\n[pipeline:${id}:BrokerSink]\ntopic = ${id}\n${more}`
 const HEAD = "[connection:kafka]\nbootstrap_servers = k:9092\n"
 
-function planOf(text: string, before?: Plan, env = {}): Plan {
+function planOf(text: string, before?: Plan, env = {}, registry = components): Plan {
   const bytes = new TextEncoder().encode(text)
   const configuration = atOnce(readConfigurationFile(bytes, "p.conf", { env, baseDir: "/etc/hookline" }))
-  return atOnce(makePlan({ configuration, registry: components, cwd: "/srv" }, before))
+  return atOnce(makePlan({ configuration, registry, cwd: "/srv" }, before))
 }
 
 /** The ids of those that a second plan has read again. */
@@ -38,6 +39,21 @@ test.each([
 ])("where %s, a plan has read the others before", (_what, first, second, read) => {
   expect(readAgain(first, second)).toEqual(read)
   expect(planOf(second, planOf(first)).pipelines).toEqual(planOf(second).pipelines)
+})
+
+test("custom processors whose sections change places change places", () => {
+  const own = ["First", "Second"].map((name) =>
+    defineComponent({ kind: "processor", name, summary: "", options: {}, create: () => (event) => event }),
+  )
+  const registry = registryWith(own as unknown as readonly Component[])
+  const [first, second] = [
+    "[pipeline:a:First]\n[pipeline:a:Second]\n",
+    "[pipeline:a:Second]\n[pipeline:a:First]\n",
+  ]
+  const before = planOf(HEAD + pipeline("a", first), undefined, {}, registry)
+  const after = planOf(HEAD + pipeline("a", second), before, {}, registry)
+  const titles = after.pipelines[0]!.processors.map((it) => ("component" in it ? it.component.title : ""))
+  expect(titles).toEqual(["Validator", "Second", "First", "Enricher"])
 })
 
 test("a text with a variable that has another value is read again", () => {

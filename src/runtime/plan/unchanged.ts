@@ -9,8 +9,8 @@ import type { ResolvedPart, ResolvedPipeline } from "./resolve-pipelines.ts"
 
 /*
  * The pipelines that a reload need not read again: their sections have the texts of the plan before, and so has everything
- * else that decides about their options. They are right by themselves, and keep the identity of their plan, so that what is
- * open for them is found without a comparison.
+ * else that decides about their options. They are valid, and keep the object of their plan, by which what is open for them is
+ * found.
  */
 
 /** The pipelines of a draft that are as a plan has them, by id. */
@@ -52,11 +52,13 @@ type Sections = ReadonlyMap<string, FileSection>
 const alone = (section: FileSection | undefined): Sections =>
   new Map(section === undefined ? [] : [["", section]])
 
+/** Also in the same order, which custom processors run in. */
 function hasSameTexts(now: Sections, then: Sections): boolean {
   if (now.size !== then.size) return false
+  const names = then.keys()
   for (const [name, { texts }] of now) {
     const before = then.get(name)?.texts
-    if (before?.size !== texts.size) return false
+    if (names.next().value !== name || before?.size !== texts.size) return false
     for (const [key, { value, baseDir }] of texts) {
       const was = before.get(key)
       if (value.text === undefined || value.text !== was?.value.text || baseDir !== was.baseDir) return false

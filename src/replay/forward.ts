@@ -1,4 +1,5 @@
 import type { LogReader, OffsetRange } from "../brokers/broker.ts"
+import { pause } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { endlessFrom, watchPartitions, type OffsetGap } from "./follow.ts"
 import { ReplayJob, type ReplayOptions } from "./job.ts"
@@ -133,18 +134,16 @@ export class Forward {
   }
 
   async #follow(job: ReplayJob, known: readonly OffsetRange[]): Promise<void> {
-    const { about, open, store, waiting, partitions, signal: stop } = this.#options
+    const { about, open, store, waiting, partitions, retentionMs = Number.POSITIVE_INFINITY } = this.#options
     const ended = new AbortController()
-    const signal = AbortSignal.any([stop, ended.signal])
-    stop.addEventListener("abort", () => void job.cancel(), { once: true })
+    const signal = AbortSignal.any([this.#options.signal, ended.signal])
+    signal.addEventListener("abort", () => void job.cancel(), { once: true })
     const failed = Promise.withResolvers<never>()
     const timer = setInterval(() => {
       const { problem } = job.progress()
       waiting(job.sourceProblem, problem)
       Promise.try(() => store.setWaiting(problem)).catch(failed.reject)
     }, NOTE_MS)
-    const everyMs = Math.min(WARNED.everyMs, (this.#options.retentionMs ?? WARNED.everyMs) / 20)
-    const aging = setInterval(() => void this.#warnOfAge().catch(failed.reject), everyMs)
     const watching = watchPartitions(open, about.topic, known, {
       added: (more) => {
         if (partitions === undefined) return job.extend(more)
@@ -153,34 +152,41 @@ export class Forward {
       held: (held) => (this.#held = held.filter(({ partition }) => partitions?.has(partition) ?? true)),
       signal,
     })
+    const watches = [watching]
+    if (Number.isFinite(retentionMs)) watches.push(this.#warnOfAge(job, retentionMs, signal))
     try {
-      await Promise.race([job.start(), watching, failed.promise])
+      await Promise.race([job.start(), ...watches, failed.promise])
     } finally {
       await job.cancel()
       clearInterval(timer)
-      clearInterval(aging)
       ended.abort()
     }
-    await watching
+    await Promise.all(watches)
   }
 
-  /** @throws HooklineError other than `unavailable` */
-  async #warnOfAge(): Promise<void> {
-    const { about, open, retentionMs = Number.POSITIVE_INFINITY, warn } = this.#options
-    const { next } = this.#job ?? {}
-    if (next === undefined || this.lag === 0 || !Number.isFinite(retentionMs)) return
-    const sinceMs = Date.now() - retentionMs * WARNED.part
-    const old = await untilAvailable(
-      async () => {
-        const reader = await open()
-        const young = await reader.ranges(about.topic, { sinceMs }).finally(() => reader.close())
-        return young.filter(({ partition, first }) => (next.get(partition) ?? first) < first)
-      },
-      { signal: this.#options.signal },
-    )
-    if (old === undefined || old.length === 0) return
-    const places = old.map(({ partition }) => `${about.topic}[${partition}]@${next.get(partition)}`)
-    warn(`records that wait are soon deleted by the log's retention, from ${places.join(", ")} on`)
+  /** Warns of records that retention is about to delete, until the signal aborts. @throws HooklineError other than `unavailable` */
+  async #warnOfAge(job: ReplayJob, retentionMs: number, signal: AbortSignal): Promise<void> {
+    const { about, open, warn } = this.#options
+    const everyMs = Math.min(WARNED.everyMs, retentionMs / 20)
+    for (;;) {
+      await pause(everyMs, signal)
+      if (signal.aborted) return
+      if (this.lag === 0) continue
+      const young = await untilAvailable(
+        async () => {
+          const sinceMs = Date.now() - retentionMs * WARNED.part
+          const reader = await open()
+          return reader.ranges(about.topic, { sinceMs }).finally(() => reader.close())
+        },
+        { signal },
+      )
+      const { next } = job
+      const places = (young ?? [])
+        .filter(({ partition, first }) => (next.get(partition) ?? first) < first)
+        .map(({ partition }) => `${about.topic}[${partition}]@${next.get(partition)}`)
+      if (places.length > 0)
+        warn(`records that wait are soon deleted by the log's retention, from ${places.join(", ")} on`)
+    }
   }
 
   /** Waits for the log and its topic; undefined: until it was stopped. */

@@ -1,4 +1,5 @@
 import { Option, type Command } from "commander"
+import type { TopicPlace } from "../config/sections/topic-place.ts"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
 import { configFlag, jsonFlag, stateFlag } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
@@ -6,7 +7,7 @@ import { parseCount, parseLines, parseOffset, parseRate, parseWhere } from "./fl
 import type { ForwardFlags } from "./forward.ts"
 import type { dropFailures, ForwardsFlags } from "./forwards.ts"
 import type { ReplayFlags } from "./replay.ts"
-import { parseTopicPlace, parseTopicRange, type TopicPlace } from "./topic-range.ts"
+import { parsePlaceFlag, parseTopicRange } from "./topic-range.ts"
 
 export function declareReplay(program: Command): void {
   addDetails(program.command("replay"), {
@@ -63,7 +64,7 @@ function parseWheres(text: string, before: readonly string[] = []): string[] {
 }
 
 const parseDestination = (text: string): TopicPlace | URL =>
-  /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? parseTargetUrl(text) : parseTopicPlace(text)
+  /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? parseTargetUrl(text) : parsePlaceFlag(text)
 
 export function declareForward(program: Command): void {
   const forward = addDetails(program.command("forward"), {
@@ -77,7 +78,7 @@ An interrupt ends it with exit status 0.`,
   })
     .description("post the records of a topic to a URL, in order, resuming where an earlier run stopped")
     .helpCommand(false)
-    .argument("<connection/topic>", "what to forward", parseTopicPlace)
+    .argument("<connection/topic>", "what to forward", parsePlaceFlag)
     .argument("<url>", "where to post it", parseTargetUrl)
     .addOption(configFlag())
     .option(

@@ -1,5 +1,7 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import { loadForCommand } from "../config/file/load.ts"
+import { toFileName } from "../config/sections/file-name.ts"
+import type { TopicPlace } from "../config/sections/topic-place.ts"
 import { HooklineError } from "../errors.ts"
 import { Forward, type ForwardAbout } from "../replay/forward.ts"
 import type { Attempt, OnAttempt } from "../replay/attempt.ts"
@@ -14,7 +16,6 @@ import { leaveFolder } from "./folder.ts"
 import { Interruption } from "./interruption.ts"
 import { pipelinesIn, refuseOwnPipeline } from "./own-pipeline.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
-import type { TopicPlace } from "./topic-range.ts"
 import { WaitingNotes } from "./waiting.ts"
 
 export interface ForwardFlags {
@@ -36,7 +37,7 @@ export interface ForwardFlags {
 export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags): Promise<void> {
   const app = Application.fromFile(flags.config)
   connectionNamed(app, place.connection)
-  const name = checkName(flags.name ?? nameOf(place))
+  const name = checkName(flags.name ?? toFileName(`${place.connection}/${place.topic}`))
   if (loadForCommand(flags.config).forwards.has(name))
     throw new HooklineError(
       "usage",
@@ -121,6 +122,3 @@ function describeAttempt(attempt: Attempt, isRetried: boolean): [Style, string] 
   const reason = `${attempt.reason} ${duration}`
   return isRetried ? ["yellow", `${reason}; retrying`] : ["red", `${reason}; refused`]
 }
-
-const nameOf = ({ connection, topic }: TopicPlace): string =>
-  `${connection}-${topic}`.replace(/[^\w.-]/g, "-").slice(0, 100)

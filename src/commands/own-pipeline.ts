@@ -1,10 +1,10 @@
 import { loadForCommand } from "../config/file/load.ts"
+import type { TopicPlace } from "../config/sections/topic-place.ts"
 import { HooklineError } from "../errors.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import { isListeningAt } from "../runtime/plan/forwards.ts"
 import { planPipeline } from "../runtime/plan/plan-part.ts"
 import type { PlannedPipeline } from "../runtime/plan/plan.ts"
-import type { TopicPlace } from "./topic-range.ts"
 
 /** Pipelines of a file; those that can't run as they are, are left out. @throws HooklineError `no_input` */
 export function pipelinesIn(file: string | undefined): PlannedPipeline[] {

@@ -2,6 +2,8 @@ import { createHash } from "node:crypto"
 import { pino } from "pino"
 import type { LogReader } from "../brokers/broker.ts"
 import type { Connection } from "../brokers/define-connection.ts"
+import { toFileName } from "../config/sections/file-name.ts"
+import type { TopicPlace } from "../config/sections/topic-place.ts"
 import { HooklineError } from "../errors.ts"
 import { BrokerTarget } from "../replay/broker-target.ts"
 import { ReplayJob } from "../replay/job.ts"
@@ -18,7 +20,7 @@ import { Interruption } from "./interruption.ts"
 import { parseCondition, type Matches } from "../brokers/record-filter.ts"
 import { displayReplay } from "./replay-display.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
-import type { TopicPlace, TopicRange } from "./topic-range.ts"
+import type { TopicRange } from "./topic-range.ts"
 import { WaitingNotes } from "./waiting.ts"
 import { untilAvailable } from "../replay/until-available.ts"
 
@@ -209,7 +211,7 @@ const requestOf = ({ from, to, partition, where = [] }: ReplayFlags): Request =>
 /** The same for the same replay. */
 function nameOf({ from, to }: ReplayFlags, request: Request): string {
   const target = to instanceof URL ? to.host : `${to.connection}-${to.topic}`
-  const words = `${from.connection}-${from.topic}-to-${target}`.replace(/[^\w.-]/g, "-").slice(0, 80)
+  const words = toFileName(`${from.connection}-${from.topic}-to-${target}`).slice(0, 80)
   return `${words}-${createHash("sha256").update(JSON.stringify(request)).digest("hex").slice(0, 8)}`
 }
 

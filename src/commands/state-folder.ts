@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from "node:path"
 import type { Connection } from "../brokers/define-connection.ts"
+import { FILE_NAME } from "../config/sections/file-name.ts"
 import { HooklineError } from "../errors.ts"
 import { Positions } from "../replay/positions.ts"
 import type { Application } from "../runtime/application.ts"
@@ -14,7 +15,7 @@ export function stateFolder(app: Application, given: string | undefined): string
 
 /** @throws HooklineError `usage` for what can't be a file's name */
 export function checkName(name: string): string {
-  if (/^\w[\w.-]{0,99}$/.test(name)) return name
+  if (FILE_NAME.pattern.test(name)) return name
   throw new HooklineError(
     "usage",
     `${JSON.stringify(name)} can't be a name: up to 100 letters, digits, "_", "-" and "." are allowed`,

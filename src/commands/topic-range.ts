@@ -1,12 +1,7 @@
 import { InvalidArgumentError } from "commander"
+import type { TopicPlace } from "../config/sections/topic-place.ts"
 import type { RecordRange } from "../replay/range.ts"
 import { parseTimeFlag } from "./flag-values.ts"
-
-/** A topic of a connection. */
-export interface TopicPlace {
-  readonly connection: string
-  readonly topic: string
-}
 
 /** Records of a topic of a connection. */
 export interface TopicRange extends TopicPlace {
@@ -16,7 +11,7 @@ export interface TopicRange extends TopicPlace {
 }
 
 /** `CONNECTION/TOPIC` */
-export function parseTopicPlace(text: string): TopicPlace {
+export function parsePlaceFlag(text: string): TopicPlace {
   const [, connection, topic] = /^(.+)\/([^/@]+)$/s.exec(text) ?? []
   if (connection === undefined || topic === undefined)
     throw new InvalidArgumentError("Expected CONNECTION/TOPIC.")
@@ -29,11 +24,11 @@ export function parseTopicPlace(text: string): TopicPlace {
  */
 export function parseTopicRange(text: string): TopicRange {
   const at = text.indexOf("@")
-  if (at < 0) return { ...parseTopicPlace(text), range: {}, text }
+  if (at < 0) return { ...parsePlaceFlag(text), range: {}, text }
   const [from, until, ...more] = text.slice(at + 1).split("..")
   if (from === undefined || until === undefined || more.length > 0 || from + until === "")
     throw new InvalidArgumentError("Expected a range as @100..200, @100.., @1h.. or @2026-11-22T14:00..15m.")
-  return { ...parseTopicPlace(text.slice(0, at)), range: parseRange(from, until), text }
+  return { ...parsePlaceFlag(text.slice(0, at)), range: parseRange(from, until), text }
 }
 
 function parseRange(from: string, until: string): RecordRange {

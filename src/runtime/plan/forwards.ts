@@ -1,5 +1,6 @@
 import { parseCondition } from "../../brokers/record-filter.ts"
 import type { Steps } from "../../clock/slices.ts"
+import { FILE_NAME, toFileName } from "../../config/sections/file-name.ts"
 import { parseTopicPlace, TOPIC_PLACE } from "../../config/sections/topic-place.ts"
 import { HooklineError } from "../../errors.ts"
 import { isThisMachine } from "../../outgoing/proxied-fetch.ts"
@@ -26,13 +27,13 @@ export function plannedHandler(
   options: HandlerOptions,
   others: readonly PlannedHandler[],
 ): PlannedHandler {
-  const id = options.group ?? from.replace(/[^\w.-]/g, "-").slice(0, 100)
+  const id = options.group ?? toFileName(from)
   const { concurrency = 1, retries = 0, timeout = 1, position, sql } = options
   const isCount = (value: number, min: number): boolean => Number.isInteger(value) && value >= min
   const wrong =
     (others.some((it) => it.id === id) && "has a handler already; give this one another group") ||
     (!TOPIC_PLACE.pattern.test(from) && `${JSON.stringify(from)} is not ${TOPIC_PLACE.form}`) ||
-    (!/^\w[\w.-]{0,99}$/.test(id) && 'may have letters, digits, "_", "-" and ".", up to 100') ||
+    (!FILE_NAME.pattern.test(id) && `may have ${FILE_NAME.form}`) ||
     (!isCount(concurrency, 1) && "concurrency is not a whole number from 1") ||
     (!isCount(retries, 0) && "retries is not a whole number from 0") ||
     (!(timeout > 0) && "timeout is not a number of milliseconds") ||

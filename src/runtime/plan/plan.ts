@@ -17,6 +17,7 @@ import { placeOf, type FileSection } from "../../config/file/configuration-file.
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Section } from "../../config/options/section.ts"
 import { TRACES } from "../../config/sections/traces.ts"
+import { FILE_NAME } from "../../config/sections/file-name.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
 import { RECONCILE } from "../../config/sections/reconcile.ts"
 import { SERVICE } from "../../config/sections/service.ts"
@@ -270,8 +271,6 @@ export function* makePlan(draft: Draft, before?: Plan): Steps<Plan> {
   return yield* planOf(yield* resolveDraft(draft, before))
 }
 
-const ID = /^\w[\w.-]{0,99}$/
-
 /** Reads the sections of a kind that have ids, which are names of files, too. */
 function resolveNamed<O extends OptionSet>(
   kind: string,
@@ -282,8 +281,7 @@ function resolveNamed<O extends OptionSet>(
 ): ReadonlyMap<string, Resolved<O>> {
   return new Map(
     [...sections].map(([id, section]) => {
-      if (!ID.test(id))
-        problems.add(placeOf(section), 'its id may have letters, digits, "_", "-" and ".", up to 100')
+      if (!FILE_NAME.pattern.test(id)) problems.add(placeOf(section), `its id may have ${FILE_NAME.form}`)
       return [id, resolveSection(declared, find(`${kind}:${id}`, section), problems)] as const
     }),
   )

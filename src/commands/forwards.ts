@@ -5,7 +5,7 @@ import type { ForwardAbout } from "../replay/forward.ts"
 import { urlTarget } from "../replay/post.ts"
 import type { KeptFailure } from "../replay/position-tables.ts"
 import { namesIn, positionFile, Positions } from "../replay/positions.ts"
-import { toShownUrl } from "../replay/request-of-record.ts"
+import { toShownTarget } from "../replay/request-of-record.ts"
 import { isReplaced } from "../replay/same-log.ts"
 import { loadForCommand } from "../config/file/load.ts"
 import { parseTopicPlace } from "../config/sections/topic-place.ts"
@@ -43,7 +43,7 @@ export function listForwards(flags: ForwardsFlags): void {
         name,
         connection,
         topic,
-        url: url === undefined ? "a handler" : toShownUrl(new URL(url)),
+        url: toShownTarget(url),
         forwarded: replayed,
         failures: reader.countFailures(),
         offsets: Object.fromEntries(next),

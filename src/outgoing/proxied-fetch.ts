@@ -116,7 +116,7 @@ export function proxyFor(url: URL, env: Environment = process.env): ProxySetting
 
 /** Whether NO_PROXY names a URL's host: `*`, a domain with its subdomains, an address or a block of them; each with a port. */
 function isExcepted({ protocol, hostname, port }: URL, env: Environment): boolean {
-  const host = hostname.replace(/^\[|\]$/g, "").toLowerCase()
+  const host = unbracketed(hostname).toLowerCase()
   const actualPort = port || (protocol === "https:" ? "443" : "80")
   return noProxy(env).some((entry) => {
     if (entry === "*") return true
@@ -142,9 +142,12 @@ function isInBlock(host: string, block: string): boolean {
   return address.kind() === network.kind() && address.match(network, bits)
 }
 
+/** A URL's host without the brackets of an IPv6 address. */
+export const unbracketed = (host: string): string => host.replace(/^\[|\]$/g, "")
+
 /** Whether a URL's host is this machine, by an address or its name. */
 export function isThisMachine(host: string): boolean {
-  const name = host.replace(/^\[|\]$/g, "").toLowerCase()
+  const name = unbracketed(host).toLowerCase()
   if (name === "localhost" || name.endsWith(".localhost") || name === hostname().toLowerCase()) return true
   if (!ipaddr.isValid(name)) return false
   const address = ipaddr.process(name)

@@ -1,7 +1,8 @@
 import { lookup } from "node:dns/promises"
-import ipaddr from "ipaddr.js"
+import { isIP } from "node:net"
 import { steadyMs } from "../clock/clock.ts"
-import { proxyFor } from "./proxied-fetch.ts"
+import { addressTest } from "../senders/addresses.ts"
+import { proxyFor, unbracketed } from "./proxied-fetch.ts"
 
 /*
  * Addresses that no record is posted to: those of the link, where clouds have their metadata services, and the metadata
@@ -10,16 +11,14 @@ import { proxyFor } from "./proxied-fetch.ts"
  */
 
 /** https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html; Alibaba Cloud, Oracle Cloud, Azure */
-const METADATA = new Set(["fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"])
+const METADATA = ["fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"]
+const isRefused = addressTest(["169.254.0.0/16", "fe80::/10", ...METADATA])
 const CHECKED_MS = 10_000
 
 /** Why nothing is posted to a host that is an address; undefined: it is none, or one that is allowed. */
 export function refusedHost(host: string): string | undefined {
-  const name = host.replace(/^\[|\]$/g, "")
-  if (!ipaddr.isValid(name)) return undefined
-  const address = ipaddr.process(name)
-  const isRefused = address.range() === "linkLocal" || METADATA.has(address.toString())
-  return isRefused
+  const name = unbracketed(host)
+  return isRefused(name)
     ? `${name} is a link-local or cloud metadata address, to which nothing is posted`
     : undefined
 }
@@ -39,7 +38,7 @@ export function addressCheck(url: URL): () => Promise<string | undefined> {
 }
 
 async function resolved(url: URL): Promise<string | undefined> {
-  if (proxyFor(url) !== undefined || ipaddr.isValid(url.hostname.replace(/^\[|\]$/g, ""))) return undefined
+  if (proxyFor(url) !== undefined || isIP(unbracketed(url.hostname)) !== 0) return undefined
   try {
     const all = await lookup(url.hostname, { all: true })
     const refused = all.flatMap(({ address }) => refusedHost(address) ?? [])

@@ -6,7 +6,7 @@ import { ReplayJob, type ReplayOptions } from "./job.ts"
 import type { Stored } from "./position-tables.ts"
 import type { ReplayFailure, ReplayPosition } from "./progress.ts"
 import { lengthOf } from "./range.ts"
-import { toShownUrl } from "./request-of-record.ts"
+import { toShownTarget } from "./request-of-record.ts"
 import { isReplaced } from "./same-log.ts"
 import type { ReplayTarget } from "./target.ts"
 import { untilAvailable } from "./until-available.ts"
@@ -106,8 +106,8 @@ export class Forward {
       const { ranges, gaps } = endlessFrom(position, held)
       for (const gap of gaps) warn(describeGap(about.topic, gap))
       const left = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
-      const to = about.url === undefined ? "a handler" : toShownUrl(new URL(about.url))
-      began(`forwarding ${about.connection}/${about.topic} to ${to}${left === 0 ? "" : `, ${left} waiting`}`)
+      const waiting = left === 0 ? "" : `, ${left} waiting`
+      began(`forwarding ${about.connection}/${about.topic} to ${toShownTarget(about.url)}${waiting}`)
       const job = new ReplayJob({
         reader,
         selection: { topic: about.topic, ranges, partitions: held.length },

@@ -17,6 +17,10 @@ export function toShownUrl({ protocol, host, pathname, search }: URL): string {
   return `${protocol}//${host}${pathname}${search === "" ? "" : "?…"}`
 }
 
+/** Where a forward delivers, as it is shown. @param url undefined: to a function of the program */
+export const toShownTarget = (url: string | undefined): string =>
+  url === undefined ? "a handler" : toShownUrl(new URL(url))
+
 /**
  * The headers of a record that is posted to a URL, its value being the body: `hookline-topic`, `-partition`, `-offset`,
  * `-timestamp` (ISO 8601) and `-key`, and the record's own under their names. Those of a CloudEvent in Kafka's binary mode

@@ -16,7 +16,7 @@ import type { DeliveryTarget } from "../replay/handler.ts"
 import type { KeyedTarget } from "../replay/keyed-target.ts"
 import { GroupPositions, MemoryPositions } from "../replay/group-positions.ts"
 import { PositionCalls } from "../replay/position-database.ts"
-import { toShownUrl } from "../replay/request-of-record.ts"
+import { toShownTarget } from "../replay/request-of-record.ts"
 import type { Refusal } from "../replay/target.ts"
 import { handlerSpec, sectionSpec, type ForwardSpec } from "./forward-specs.ts"
 import { makeFolderOf, type DatabaseLocation } from "../storage/database-file.ts"
@@ -95,7 +95,7 @@ export class RunningForward extends OwnedSection {
     return {
       id,
       from,
-      url: url === undefined ? "a handler" : toShownUrl(new URL(url)),
+      url: toShownTarget(url),
       lag: this.#forward?.lag,
       delivered: progress?.replayed ?? 0,
       refused: progress?.failed ?? 0,
@@ -165,10 +165,7 @@ export class RunningForward extends OwnedSection {
         `its position is of ${before.connection}/${before.topic}; give the section another id, or remove that one with hookline forward remove ${this.#spec.id}`,
       )
     if (before.url === url) return
-    this.log.info(
-      { from: before.url && toShownUrl(new URL(before.url)) },
-      "forwarded to another URL than before",
-    )
+    this.log.info({ from: toShownTarget(before.url) }, "forwarded to another URL than before")
     await store.describe({ ...before, ...(url !== undefined && { url }) })
   }
 

@@ -20,6 +20,14 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
+/** Resolves when the signal aborts. */
+export function whenAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener("abort", () => resolve(), { once: true })
+  })
+}
+
 /**
  * Waits for a promise for a time at most; what the promise stands for continues.
  *

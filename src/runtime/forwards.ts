@@ -3,7 +3,7 @@ import type { ReadGroup, StoredRecord } from "../brokers/broker.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import { OwnRecords } from "../brokers/own-records.ts"
 import { parseCondition } from "../brokers/record-filter.ts"
-import { pause } from "../clock/clock.ts"
+import { pause, whenAborted } from "../clock/clock.ts"
 import { Lasting } from "../clock/lasting.ts"
 import { ERRORS } from "../components/broker-sink/dead-letter-record.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
@@ -125,7 +125,7 @@ export class RunningForward extends OwnedSection {
       // until a reload or a start
       this.problem = error.message
       this.log.error({ problem: error.message }, "does not forward any more")
-      await new Promise((resolve) => signal.addEventListener("abort", resolve))
+      await whenAborted(signal)
     } finally {
       await file?.close()
       await this.#deadLetters.close()
@@ -139,7 +139,7 @@ export class RunningForward extends OwnedSection {
       const signal = AbortSignal.any([this.signal, ended])
       const partitions = new Set(next.keys())
       this.log.info({ partitions: [...partitions] }, "partitions assigned")
-      if (partitions.size === 0) await new Promise((resolve) => signal.addEventListener("abort", resolve))
+      if (partitions.size === 0) await whenAborted(signal)
       else await this.#forwardAll(new GroupPositions(store, group, this.#about, next), { signal, partitions })
     }
   }

@@ -1,3 +1,4 @@
+import { whenAborted } from "../../clock/clock.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Broker, LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
@@ -64,9 +65,7 @@ export class MemoryLog implements Broker, LogReader {
     { signal }: { readonly signal: AbortSignal },
   ): AsyncIterable<StoredRecord> {
     const records = this.#recordsOf(topic)
-    const aborted = new Promise<void>((resolve) => {
-      signal.addEventListener("abort", () => resolve(), { once: true })
-    })
+    const aborted = whenAborted(signal)
     for (const { first, end } of ranges) {
       for (let next = first; next < end && !signal.aborted;) {
         if (next < records.length) yield records[next++]!

@@ -1,7 +1,7 @@
-import { once } from "node:events"
 import { resolve } from "node:path"
 import { isatty } from "node:tty"
 import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
+import { whenAborted } from "../../clock/clock.ts"
 import { HooklineError } from "../../errors.ts"
 import { parseTargetUrl } from "../../replay/request-of-record.ts"
 import { Application } from "../../runtime/application.ts"
@@ -65,7 +65,7 @@ export async function dev(flags: DevFlags): Promise<void> {
   const width = process.stdout.isTTY ? columns() : undefined
   const introduced = { plan, listening, isLocal, verification, secretFile, forward, hasKeys, command, width }
   print(introduce(introduced, paint))
-  if (!interruption.signal.aborted) await once(interruption.signal, "abort")
+  await whenAborted(interruption.signal)
   try {
     await app.stop()
     print(`\n${await session.close()}\n`)

@@ -103,17 +103,19 @@ export function handlerTarget(
     const isRepeated = attempts > 1 || sent < target.window.records
     try {
       if (isRepeated && (await positions?.has(record)) === true) return end("delivered", "")
-      const late = AbortSignal.timeout(timeout)
+      const late = new AbortController()
       const event = new HandledEvent(record, isRepeated)
       const handling = handle(
         handler,
         event,
-        AbortSignal.any([signal, late]),
+        AbortSignal.any([signal, late.signal]),
         attempts,
         positions?.of(record),
       )
       await within(timeout, handling, () => {
-        throw new Error(`the handler has not ended within ${timeout} ms`)
+        const error = new DOMException(`the handler has not ended within ${timeout} ms`, "TimeoutError")
+        late.abort(error)
+        throw error
       })
       return end("delivered", "")
     } catch (error) {

@@ -1,4 +1,3 @@
-import { dirname } from "node:path"
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import type { ForwardAbout } from "../replay/forward.ts"
@@ -103,8 +102,8 @@ export function printFailures(name: string, flags: ForwardsFlags): void {
  * @throws HooklineError `config`, `no_input`, `usage`, `no_topic`, `unavailable`, `log_io`
  */
 export async function retryFailures(name: string, flags: ForwardsFlags): Promise<void> {
-  const { app, location, isSection } = locate(name, flags)
-  const section = isSection ? planForward(loadForCommand(flags.config), name).values : undefined
+  const { app, configuration, location, isSection } = locate(name, flags)
+  const section = isSection ? planForward(configuration, name).values : undefined
   using positions = Positions.open<ForwardAbout>(location)
   const stored = positions.read()
   // it waits for its log for the first time
@@ -203,9 +202,9 @@ interface BegunForward {
   readonly isSection?: true
 }
 
-function locate(name: string, flags: ForwardsFlags): { readonly app: Application } & BegunForward {
-  const { app, folder, begun } = begunForwards(flags)
-  return { app, ...(begun.get(name) ?? { location: positionFile(folder, "forward", checkName(name)) }) }
+function locate(name: string, flags: ForwardsFlags) {
+  const { folder, begun, ...read } = begunForwards(flags)
+  return { ...read, ...(begun.get(name) ?? { location: positionFile(folder, "forward", checkName(name)) }) }
 }
 
 /** By name: of `hookline forward`, and of sections of the file. */
@@ -216,14 +215,13 @@ function begunForwards(flags: ForwardsFlags) {
     namesIn(folder, "forward").map((name) => [name, { location: positionFile(folder, "forward", name) }]),
   )
   const configuration = loadForCommand(flags.config)
-  const baseDir = dirname([...app.inputs.keys()][0]!)
   for (const id of configuration.forwards.keys()) {
     const values = placeOfForward(configuration, id)
     const { connection } = parseTopicPlace(values.from)
-    const location = forwardLocation({ id, values }, connectionNamed(app, connection), baseDir)
+    const location = forwardLocation({ id, values }, connectionNamed(app, connection), configuration.baseDir)
     if (exists(location.file)) begun.set(id, { location, isSection: true })
   }
-  return { app, folder, begun }
+  return { app, configuration, folder, begun }
 }
 
 async function find(

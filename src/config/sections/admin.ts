@@ -20,13 +20,11 @@ export const tokenDoubts = (tokens: {
   readonly read_token?: string | undefined
 }): readonly (readonly [key: "token" | "read_token", doubt: string])[] =>
   (["token", "read_token"] as const).flatMap((key) => {
-    const { length } = tokens[key] ?? NO_DOUBT
-    if (length >= LEAST_TOKEN_CHARACTERS) return []
-    const doubt = `has ${length} characters, few enough to guess; use a random one of at least ${LEAST_TOKEN_CHARACTERS}, as of openssl rand -hex 16`
+    const token = tokens[key]
+    if (token === undefined || token.length >= LEAST_TOKEN_CHARACTERS) return []
+    const doubt = `has ${token.length} characters, few enough to guess; use a random one of at least ${LEAST_TOKEN_CHARACTERS}, as of openssl rand -hex 16`
     return [[key, doubt] as const]
   })
-
-const NO_DOUBT = { length: Number.POSITIVE_INFINITY }
 
 /** What is captured where `capture` is not set. */
 export const captureOf = ({

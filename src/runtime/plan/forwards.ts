@@ -45,13 +45,7 @@ export function plannedHandler(
 
 /** What signs the requests of a section; undefined: nothing. @throws WrongSetting */
 export function signerOf({ sign, secret, provider }: ResolvedForward["values"]): Signer | undefined {
-  const scheme = {
-    none: undefined,
-    as_received: undefined,
-    "standard-webhooks": "standard-webhooks",
-    provider,
-  }
-  const name = sign && scheme[sign]
+  const name = sign === "provider" ? provider : sign === "standard-webhooks" ? sign : undefined
   return name === undefined || secret === undefined ? undefined : makeSigner(name, { secret: [secret] })
 }
 

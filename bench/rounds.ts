@@ -29,8 +29,8 @@ interface How {
 
 /**
  * Measures targets under each case, in turn, round after round, so that what the machine does meanwhile falls on all of them.
- * One round of a target on Kafka comes before and is not counted: the broker compiles its code in the first minute, which would
- * fall on the first one.
+ * An uncounted round of a target on Kafka comes first: in its first minute the broker compiles its code, at the expense of
+ * whichever target is measured first.
  * Says which is measured, and about how long the rest takes. When one fails the others' figures stand, and the exit status
  * is 1.
  */

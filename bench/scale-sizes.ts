@@ -7,7 +7,7 @@ import { cpuMicroseconds, residentMiB } from "./process.ts"
 import { times } from "./rounds.ts"
 import { postToEach, withMany, type How } from "./scale-loop.ts"
 
-/** What so many pipelines cost, each with a Verifier, a path and a topic of its own on the embedded log. */
+/** What a number of pipelines costs, each with a Verifier, a path and a topic of its own on the embedded log. */
 export interface SizeSample {
   /** Resident: at rest, and once each pipeline has had an event. */
   readonly restMiB: number
@@ -27,7 +27,7 @@ export interface Sizes {
   readonly [pipelines: string]: SizeSample
 }
 
-/** After which memory stays what it is. */
+/** Memory is stable after that. */
 const SETTLED_MS = 8000
 
 export async function measureSizes(sizes: readonly number[], how: Omit<How, "pipelines">): Promise<Sizes> {
@@ -54,7 +54,7 @@ const sample = (how: How): Promise<SizeSample> =>
     let added = how.pipelines
     const addOne = (): Promise<void> =>
       started.reload(configuration + idlePipeline(added, port, `added-${added++}`))
-    // the first one finds nothing compiled
+    // the first reload also compiles the code
     await addOne()
     const reloadCpuMs = await cpuMs(addOne)
     const { turnCpuMs: reloadTurnMs } = await turns(addOne)

@@ -1,4 +1,4 @@
-// Hot path: every body passes here, and every record.
+// Hot path: every body and every record passes here.
 import { steadyMs } from "./clock.ts"
 
 export interface Wait {
@@ -54,7 +54,7 @@ export class DeadlineQueue<T extends { readonly deadlineMs: number }> {
   /** No deadline is earlier. */
   #earliestMs = Number.POSITIVE_INFINITY
 
-  /** @param late is given what `expire` removes */
+  /** @param late called with each item that `expire` removes */
   constructor(late: (one: T) => void) {
     this.#late = late
   }
@@ -63,7 +63,7 @@ export class DeadlineQueue<T extends { readonly deadlineMs: number }> {
     return this.#items.length
   }
 
-  /** The first one first. */
+  /** In order of arrival. */
   get items(): readonly T[] {
     return this.#items
   }
@@ -80,7 +80,7 @@ export class DeadlineQueue<T extends { readonly deadlineMs: number }> {
     for (const { deadlineMs } of items) this.#earliestMs = Math.min(this.#earliestMs, deadlineMs)
   }
 
-  /** Removes the first ones; all, unless a number is named. */
+  /** Removes the first `count` items, by default all. @returns them */
   take(count = this.#items.length): T[] {
     const items = this.#items
     if (count < items.length) return items.splice(0, count)
@@ -88,7 +88,7 @@ export class DeadlineQueue<T extends { readonly deadlineMs: number }> {
     return items
   }
 
-  /** Removes what is past its deadline. */
+  /** Removes the items past their deadlines. */
   expire(nowMs: number): void {
     if (nowMs < this.#earliestMs) return
     const late = this.#items.filter(({ deadlineMs }) => deadlineMs <= nowMs)

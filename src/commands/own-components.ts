@@ -8,14 +8,14 @@ import { whyUnreadable } from "../process/paths.ts"
 import type { ApplicationOptions } from "../runtime/application-options.ts"
 
 /*
- * Components of modules that the command line or $HOOKLINE_COMPONENTS names, for sections of the configuration file. No file
- * names them, which may be another team's.
+ * Components of modules that the command line or $HOOKLINE_COMPONENTS names, for sections of the configuration file. The file
+ * itself, which may be another team's, can't name them.
  */
 
 /** How long a module may take to load. */
 const LOAD_MS = 30_000
 
-/** The variable, whose paths a colon separates, as in PATH. */
+/** The variable; its paths are separated by colons, as in PATH. */
 const VARIABLE = "HOOKLINE_COMPONENTS"
 
 export interface ComponentFlags {
@@ -82,7 +82,7 @@ async function componentsOf(file: string): Promise<readonly Component[]> {
   throw new HooklineError("config", "exports no component; export what defineComponent returns")
 }
 
-/** The first error, and where it is from, if that is known. */
+/** The first error, and its file and line if known. */
 function describe(error: unknown): string {
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [error]
   if (!(first instanceof Error || first instanceof BuildMessage)) return String(first)

@@ -76,7 +76,7 @@ export function keepRequestHeaders(namesOf: NamesOf, log: Pick<Logger, "warn">):
   }
 }
 
-/** Logs that headers were left out; a pipeline that never did has nothing for it. */
+/** Logs that headers were left out. What limits the lines is made on first use. */
 const leftOut = (log: Pick<Logger, "warn">): void =>
   LEFT_OUT.getOrInsertComputed(log, () =>
     rarely(60_000, (events) =>

@@ -52,7 +52,7 @@ function validating(onInvalid: OnInvalid, findMismatch?: ReturnType<typeof loadS
   return Object.assign(process, { outcomes: ["form_body", ...reasons].map((it) => invalid(it, "")) })
 }
 
-/** Nearly all, one for every pipeline. */
+/** Nearly all pipelines have no schema, and share these. */
 const WITHOUT_SCHEMA: { readonly [on in OnInvalid]: Processor } = {
   reject: validating("reject"),
   drop: validating("drop"),

@@ -60,7 +60,7 @@ function sender({ provider, ...settings }: Partial<Values<Options>>): KnownSende
   }))
 }
 
-/** The same one for all pipelines of a preset whose settings make no difference. */
+/** By preset or family, and by the settings that make a difference: one for all pipelines that have the same. */
 const KNOWN = new WeakMap<object, Map<string, KnownSender>>()
 
 function coverageOf(family: Family, settings: VerifierSettings): Coverage | undefined {

@@ -42,7 +42,7 @@ export interface EndpointDeps {
   readonly shapes: Map<string, Shape>
 }
 
-/** What follows from a route's limits and answer, and not from whose it is. */
+/** What depends on a route's limits and answer only: many pipelines have the same. */
 interface Shape {
   readonly bodyLimits: BodyLimits
   readonly accepted: AcceptedAnswer
@@ -249,7 +249,7 @@ const isSmall = (contentLength: string | null): boolean =>
 /**
  * The handlers of routes that share a listener.
  *
- * @param before its endpoints until now, of which those are kept that have the same route
+ * @param before the listener's endpoints, of which those with the same route are kept
  * @throws HooklineError `config` when they conflict
  */
 export function* requestHandlers(

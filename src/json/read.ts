@@ -1,6 +1,6 @@
 import { asBuffer } from "./tokens.ts"
 
-/** The value that bytes spell as JSON; undefined: they spell none. */
+/** The value of bytes that are JSON; undefined: they are not. */
 export function readJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(asBuffer(bytes).toString())

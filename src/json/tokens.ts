@@ -36,8 +36,7 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Bytes of the UTF-8 character at a position (RFC 3629); 0 or less: it is none, and so many bytes, negated, are the beginning
- * of one.
+ * Bytes of the UTF-8 character at a position (RFC 3629). 0 or less: there is none; the negated number of bytes begin one.
  */
 export function utf8Length(bytes: Uint8Array, at: number): number {
   const lead = byteAt(bytes, at)

@@ -33,7 +33,7 @@ export interface Parts {
   readonly partsLog: Logger
 }
 
-/** What an event may have to wait for once its sender is verified. */
+/** Limits that apply once an event's sender is verified. */
 export interface SenderLimits {
   /** Called once for the event; a refusal ends it. */
   whenVerified(request: RequestInfo): Rejected | undefined

@@ -30,7 +30,7 @@ export interface ListSteps extends DeadLetters {
   settle(event: Event, outcome: Outcome | undefined): Promise<unknown> | undefined
 }
 
-/** @internal Takes the items of a list from a processor on. Rejects with a part's error: a fault. */
+/** @internal Runs the items of a list through the steps from `from` on. Rejects with a part's error: a fault. */
 export async function handleList(
   pipeline: ListSteps,
   list: Event,

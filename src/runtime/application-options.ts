@@ -17,6 +17,6 @@ export interface ApplicationOptions {
   readonly traces?: TracesOptions
   /** Components that sections of the file may name, in addition to the built-in ones. */
   readonly components?: readonly Component[]
-  /** @internal The files that the components were loaded from, each with its stamp then: a change takes a restart. */
+  /** @internal The files that the components were loaded from, each with its stamp then: a change needs a restart. */
   readonly modules?: ReadonlyMap<string, string>
 }

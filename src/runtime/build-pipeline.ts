@@ -136,7 +136,7 @@ export function* acquirePipelines(deps: PipelineDependencies): Steps<BuiltPipeli
 function acquirePipeline(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
   const { transaction, connections, plan } = deps
   const { id, source, processors, sink } = pipeline
-  // every option of a component is of the kind that reopens: a pipeline that was not read again is the same object
+  // a change of any option reopens; a pipeline that was not read again is the same object
   const files = [source, ...processors, sink].flatMap((it) =>
     typeof it === "function" ? [] : fingerprints(it.component, it.values),
   )
@@ -211,7 +211,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
 /** Waits of equal length have one timer, whatever their pipelines. */
 const deadlinesOf = once((ms: number) => new Deadlines(ms))
 
-/** The section whose sender's list does not say what it got, so that outcomes are indexed, and where. */
+/** The `[reconcile:<id>]` section whose sender does not list what it was answered, so that outcomes are indexed; and where. */
 function indexOf({ id }: PlannedPipeline, plan: Plan) {
   const planned = plan.reconciles.find(
     (it) => it.pipeline.id === id && LISTINGS[it.provider]!.item.got === undefined,

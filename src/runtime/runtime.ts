@@ -49,7 +49,7 @@ export class Runtime implements ReloadableApplication, Running {
   #changing: Promise<unknown> = Promise.resolve()
   #stopped: Promise<void> | undefined
   #endWatch = (): void => {}
-  /** In this turn of the event loop; undefined: not looked at. */
+  /** The state in this turn of the event loop; undefined: not asked for yet. */
   #seen: State | undefined
 
   private constructor({ service }: Plan, membership: Membership | undefined, requests: Requests) {
@@ -161,7 +161,7 @@ export class Runtime implements ReloadableApplication, Running {
     return stateOf(this.active)
   }
 
-  /** For the gauges of a scrape, of which several are read in a turn. */
+  /** For the gauges of a scrape, several of which are read in one turn. */
   #stateInTurn(): State {
     if (this.#seen === undefined) {
       this.#seen = this.state()

@@ -10,12 +10,12 @@ import { SILENT } from "./diagnosis.ts"
 import type { Planned, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
 
-/** What becomes of a sample of a sender's events, as `hookline send` makes it, in a pipeline with a Router. */
+/** Where a sample of a sender's events, as `hookline send` makes it, goes in a pipeline with a Router. */
 export interface SampleRoute {
   readonly sender: string
   /** The sample's, where the preset knows where events have theirs. */
   readonly type?: string | undefined
-  /** That the Router, or the sink, has for it; none: it is not published. */
+  /** Chosen by the Router, else the sink's; empty: it is not published. */
   readonly topics: readonly string[]
   /** Why it is not published. */
   readonly reason?: string

@@ -64,7 +64,7 @@ export class WrongValue extends Error {
 type AnyOption = Option<any, any>
 export type OptionSet = { readonly [key: string]: AnyOption }
 
-/** The options of a set with their keys: one list, of which each section of a file with thousands is read. */
+/** The options of a set with their keys: listed once, since a file may have thousands of sections. */
 export const optionsIn = (options: OptionSet): readonly (readonly [key: string, option: AnyOption])[] =>
   LISTED.getOrInsertComputed(options, () => Object.entries(options))
 

@@ -45,7 +45,7 @@ export function checkRelations({ options }: Section, checking: Checking<OptionSe
   }
 }
 
-/** Of the options that have any. */
+/** The relations of those options that have any. */
 const relationsIn = (options: OptionSet): readonly (readonly [key: string, Relations])[] =>
   RELATIONS.getOrInsertComputed(options, () =>
     optionsIn(options).flatMap(([key, { relations }]) => {

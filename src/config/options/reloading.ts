@@ -16,7 +16,7 @@ export function reopenConfig(
   return [own, fingerprints(section, own)]
 }
 
-/** The files that a section's options name to be read, each with what its contents are told apart by. */
+/** The files that a section's options name to be read, each with a fingerprint of its contents. */
 export const fingerprints = (
   section: Pick<Section, "options">,
   values: { readonly [key: string]: unknown },

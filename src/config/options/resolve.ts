@@ -63,7 +63,7 @@ export function resolveSection<O extends OptionSet>(
   return reader as unknown as Resolved<O>
 }
 
-/** The values of sections of which nothing is given, and nothing said: one object for all pipelines of a folder. */
+/** The values of a section without any given option, problem or warning: one object for all pipelines of a folder. */
 const NOTHING_GIVEN = new WeakMap<
   OptionSet,
   { readonly baseDir: string; readonly values: SectionReader["values"] }
@@ -141,7 +141,7 @@ class SectionReader implements Resolved<OptionSet> {
     for (const file of inputsOf(this.#section, this.values)) this.#found.reads?.(file)
   }
 
-  /** @returns whether its values are those of another section of which nothing is given either */
+  /** @returns whether no option is given, and the values of another such section are used */
   readNothing(): boolean {
     const { baseDir } = this.#found
     const known = this.#isNothingGiven() ? NOTHING_GIVEN.get(this.#section.options) : undefined

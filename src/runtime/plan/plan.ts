@@ -141,7 +141,7 @@ const CHECKS: readonly Check[] = [
   checkForwards,
 ]
 
-/** Those that compare pipelines with each other: they see also the ones that were not read again. */
+/** Those that compare pipelines with each other: they get those that were not read again, too. */
 const OF_ALL: readonly Check[] = [
   checkDetail,
   checkDeadLetters,
@@ -155,12 +155,12 @@ const OF_ALL: readonly Check[] = [
 /**
  * Resolves a draft: code before the file before the defaults. Opens nothing.
  *
- * @param before a plan; what has not changed since is not read again, where the draft is right
+ * @param before a plan; if the draft is valid, pipelines that have not changed since are not read again
  */
 export function* resolveDraft(draft: Draft, before?: Plan): Steps<ResolvedDraft> {
   const unchanged = yield* unchangedPipelines(draft, before)
   const resolved = yield* resolveParts(draft, unchanged)
-  // where the problem is stands in what was not read
+  // the place of a problem is known only where everything was read
   return resolved.problems.hasAny && unchanged.size > 0 ? yield* resolveParts(draft, new Map()) : resolved
 }
 

@@ -67,7 +67,7 @@ function hasSameTexts(now: Sections, then: Sections): boolean {
   return true
 }
 
-/** The files may have other contents, which its options are checked with. */
+/** Options are checked with the contents of the files that they name, which may have changed. */
 const readsFiles = ({ source, processors, sink }: PlannedPipeline): boolean =>
   [source, ...processors, sink].some(
     (it) => typeof it === "function" || inputsOf(it.component, it.values).length > 0,
@@ -81,7 +81,7 @@ const asResolved = (planned: PlannedPipeline): ResolvedPipeline => ({
   planned,
 })
 
-/** Its places are unknown: for a problem with other pipelines everything is read again. */
+/** Places are unknown: if it conflicts with another pipeline, everything is read again. */
 class UnchangedPart<K extends ComponentKind> implements ResolvedPart<K> {
   readonly component: Component<K>
   readonly values: Resolved<OptionSet>["values"]

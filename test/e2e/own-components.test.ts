@@ -111,7 +111,7 @@ const WRONG: readonly [name: string, module: string, status: number, message: st
   ["does not parse", "\nexport const = 1", 78, /can't be loaded: .* \(\/.*\/my\.ts:2\)$/],
   ["throws what is no error", "throw undefined", 78, "can't be loaded: undefined"],
   [
-    "imports a package that is not there",
+    "imports a package that does not exist",
     'import "no-such-package"',
     78,
     /can't be loaded: .*no-such-package/,
@@ -148,7 +148,7 @@ test.each(WRONG)("a module that %s: one message, and an exit status", async (nam
   }
 })
 
-test("a module that is not there, and a component that can't be created, are named", async () => {
+test("a module that does not exist, and a component that can't be created, are named", async () => {
   const here = folder.make("broken")
   const absent = await hookline(["run", "--components", "none.ts"], { cwd: here })
   expect([absent.status, absent.stderr]).toEqual([

@@ -27,7 +27,7 @@ test.each(servers)(
   "examples/servers/%s publishes what an allowed address sends, and refuses others",
   async (name) => {
     const directory = folder.make(name)
-    const server = Bun.spawn([process.execPath, `examples/servers/${name}`, "0", directory], {
+    await using server = Bun.spawn([process.execPath, `examples/servers/${name}`, "0", directory], {
       cwd: root,
       stdout: "pipe",
       stderr: "inherit",

@@ -40,7 +40,7 @@ export async function reconcile(id: string, flags: ReconcileFlags): Promise<void
   const isDryRun = flags.dryRun === true
   const held =
     isDryRun || place.shared === undefined ? undefined : opened.use(new SharedReconcile(place.shared))
-  await held?.hold()
+  const lease = await held?.hold()
   const ledgerFolder = isDryRun ? mkdtempSync(join(tmpdir(), "hookline-")) : place.folder
   if (isDryRun) opened.defer(() => rmSync(ledgerFolder, { recursive: true }))
   const reconciler = openReconciler(planned, place, {
@@ -50,7 +50,7 @@ export async function reconcile(id: string, flags: ReconcileFlags): Promise<void
     target: { problem: async () => undefined, inject: undefined },
     certified: async () => {},
     log: pino({ level: "warn" }, pino.destination(2)),
-    signal,
+    signal: lease === undefined ? signal : AbortSignal.any([signal, lease]),
   })
   opened.defer(() => reconciler.close())
   const window = await reconciler.pass({ sinceMs: flags.since, isDryRun })

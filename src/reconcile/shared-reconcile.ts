@@ -73,6 +73,15 @@ export class SharedReconcile implements OutcomeStore, AsyncDisposable {
     return lost.signal
   }
 
+  /** Another process may reconcile from now on. */
+  async release(): Promise<void> {
+    const isHeld = this.#renewals !== undefined
+    clearInterval(this.#renewals)
+    this.#renewals = undefined
+    // or it expires
+    if (isHeld) await releaseKey(this.#link, `${this.#prefix}holder`, this.#owner).catch(() => {})
+  }
+
   /** From when the next holder must list; 0: there was none. */
   async from(): Promise<number> {
     return Number((await this.#link.send("GET", [`${this.#prefix}from`])) ?? 0)
@@ -117,10 +126,7 @@ export class SharedReconcile implements OutcomeStore, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const isHeld = this.#renewals !== undefined
-    clearInterval(this.#renewals)
-    // or it expires
-    if (isHeld) await releaseKey(this.#link, `${this.#prefix}holder`, this.#owner).catch(() => {})
+    await this.release()
     this.#link.close()
   }
 

@@ -162,16 +162,23 @@ export class RunningReconcile extends OwnedSection {
   }
 
   protected async run(): Promise<void> {
-    const shared = this.#shared
-    const held = await shared?.hold()
-    const stopping = this.signal
+    const lease = await this.#shared?.hold()
+    try {
+      await this.#reconcile(lease === undefined ? this.signal : AbortSignal.any([this.signal, lease]))
+    } finally {
+      await this.#shared?.release()
+    }
+    lease?.throwIfAborted()
+  }
+
+  async #reconcile(signal: AbortSignal): Promise<void> {
     const reconciler = openReconciler(this.#planned, this.#place, {
-      held: shared,
+      held: this.#shared,
       ledgerFolder: this.#place.folder,
       target: this.#target(),
       certified: (certificate) => this.#publish(certificate),
       log: this.log,
-      signal: held === undefined ? stopping : AbortSignal.any([stopping, held]),
+      signal,
     })
     this.#reconciler = reconciler
     this.runs()
@@ -181,7 +188,6 @@ export class RunningReconcile extends OwnedSection {
       this.#reconciler = undefined
       await reconciler.close()
     }
-    held?.throwIfAborted()
   }
 
   #target(): Surroundings["target"] {

@@ -1,8 +1,10 @@
 import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { mkdirSync } from "node:fs"
+import type { Overview } from "../../src/admin/api/shapes.ts"
 import { OutcomeWriter } from "../../src/reconcile/outcome-index.ts"
 import { SharedReconcile } from "../../src/reconcile/shared-reconcile.ts"
 import { GITHUB_ENDPOINT, GITHUB_SECRET, GITHUB_TOKEN, GitHubHook } from "../support/github-hook.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
 import { hasRedis, startRedis, type OwnRedis } from "../support/redis.ts"
@@ -116,6 +118,43 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     const values = await Promise.all(["a", "b"].map((it) => valuesInLog(`${folder.path}/${it}/log`, "hooks")))
     const events = values.flat().map((value) => (JSON.parse(value) as { k: string }).k)
     expect(events.toSorted()).toEqual(["1", "2", "3", "4"])
+  })
+
+  test("a replica that can't open its ledger leaves reconciling to another one", async () => {
+    const ports = [await freePort(), await freePort()] as const
+    await using hook = new GitHubHook(`http://127.0.0.1:${ports[1]}/hooks`)
+    hook.deliveredAgoMs = 300_000
+    await hook.send("1")
+    using folder = temporaryFolder()
+    mkdirSync(`${folder.path}/a/log/reconcile-github.sqlite`, { recursive: true })
+    await using a = await startHookline(configuration(redis, hook, ports[0]), { folder: `${folder.path}/a` })
+    const problem = async (): Promise<string | null> => {
+      const { reconciles } = (await (await fetch(`${a.adminUrl}/api/overview`)).json()) as Overview
+      return reconciles[0]!.problem
+    }
+    while ((await problem()) === null) await Bun.sleep(50)
+    await using b = await startHookline(configuration(redis, hook, ports[1]), { folder: `${folder.path}/b` })
+    expect(await b.logged(({ msg }) => msg === "reconciled")).toMatchObject({ recovered: 1, open: 0 })
+  })
+
+  test("hookline reconcile ends once another process may reconcile", async () => {
+    await using hook = new GitHubHook()
+    hook.deliveredAgoMs = 300_000
+    await hook.send("1")
+    const { promise: asked, resolve } = Promise.withResolvers<void>()
+    hook.before = ({ method }) => void (method === "POST" && resolve())
+    using folder = temporaryFolder()
+    const file = `${folder.path}/pipelines.conf`
+    await Bun.write(file, configuration(redis, hook, await freePort()))
+    const ended = hookline(["reconcile", "github", "-c", file])
+    await asked
+    const [key] = (await redis.send("KEYS", "*holder")) as string[]
+    await redis.send("SET", key!, "another")
+    const { status, stderr } = await ended
+    expect([status, stderr]).toEqual([
+      69,
+      expect.stringContaining("another process of the service may reconcile"),
+    ])
   })
 })
 

@@ -26,7 +26,7 @@ const SKIPPED = 1000
 export class SendWindow {
   readonly #limits: ReplayTarget["window"]
   readonly #stop: AbortSignal
-  readonly #save: (settled: readonly WindowRecord[]) => Promise<void> | void
+  readonly #save: (settled: readonly WindowRecord[]) => Promise<void>
   /** In order, by partition. */
   readonly #partitions = new Map<number, WindowRecord[]>()
   /** Partitions with records that were settled since they were saved last. */
@@ -46,7 +46,7 @@ export class SendWindow {
   constructor(
     limits: ReplayTarget["window"],
     stop: AbortSignal,
-    save: (settled: readonly WindowRecord[]) => Promise<void> | void,
+    save: (settled: readonly WindowRecord[]) => Promise<void>,
   ) {
     this.#limits = limits
     this.#stop = stop
@@ -101,8 +101,7 @@ export class SendWindow {
     const settled = [...this.#settled].flatMap((partition) => this.#takeFront(partition))
     this.#settled.clear()
     if (settled.length > 0) {
-      const saved = this.#save(settled)
-      if (saved !== undefined) await (this.#saving = saved.finally(() => (this.#saving = undefined)))
+      await (this.#saving = this.#save(settled).finally(() => (this.#saving = undefined)))
       for (const one of settled) this.#tally(one, -1)
     }
     this.#change()

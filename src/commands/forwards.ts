@@ -4,7 +4,7 @@ import type { ForwardAbout } from "../replay/forward.ts"
 import { urlTarget } from "../replay/post.ts"
 import type { KeptFailure } from "../replay/position-tables.ts"
 import { namesIn, positionFile, Positions } from "../replay/positions.ts"
-import { toShownTarget } from "../replay/request-of-record.ts"
+import { parseTargetUrl, toShownTarget } from "../replay/request-of-record.ts"
 import { isReplaced } from "../replay/same-log.ts"
 import { loadForCommand } from "../config/file/load.ts"
 import { parseTopicPlace } from "../config/sections/topic-place.ts"
@@ -120,7 +120,7 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
   const notes = new WaitingNotes()
   const { signal } = interruption
   let status: number | undefined
-  const target = urlTarget(new URL(section?.url ?? url), {
+  const target = urlTarget(parseTargetUrl(section?.url ?? url), {
     ...(section && postOptionsOf(section)),
     attempted: (_, { outcome, reason, ...attempt }) => {
       status = attempt.status

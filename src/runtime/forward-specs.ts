@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Connection } from "../brokers/define-connection.ts"
+import { readClientTls } from "../config/sections/pem-files.ts"
 import { exists } from "../process/paths.ts"
 import { handlerTarget, type DeliveryTarget } from "../replay/handler.ts"
 import type { KeyedTarget } from "../replay/keyed-target.ts"
@@ -66,16 +66,18 @@ export function handlerSpec({ id, from, handler, options }: PlannedHandler): For
   }
 }
 
-/** What a section says of its requests. */
+/** What a section says of its requests. @throws OptionError `config` of a file that can't be read, or is unusable */
 export function postOptionsOf(values: PlannedForward["values"]): PostOptions {
   const { timeout, headers, tls_ca, tls_certificate, tls_key } = values
-  const read = (file: string | undefined): string | undefined =>
-    file === undefined ? undefined : readFileSync(file, "utf8")
   return {
     timeoutMs: timeout,
     headers,
     signer: signerOf(values),
-    tls: { ca: read(tls_ca), cert: read(tls_certificate), key: read(tls_key) },
+    tls: readClientTls({
+      ca: ["tls_ca", tls_ca],
+      certificate: ["tls_certificate", tls_certificate],
+      key: ["tls_key", tls_key],
+    }),
   }
 }
 

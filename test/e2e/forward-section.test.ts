@@ -127,6 +127,17 @@ test("a retry posts as the section does: signed, with its headers, to its URL; l
     status: 78,
     stderr: expect.stringContaining("[forward:app] secret: environment variable NOT_SET_ANYWHERE is not set"),
   })
+  for (const [line, problem] of [
+    ["url = ftp://app.test/", "[forward:app] url: the target is not an http or https URL"],
+    ["tls_ca = missing.pem", `tls_ca: ${join(folder.path, "missing.pem")} does not exist`],
+  ]) {
+    const wrong = configuration(receiver.url, `${signed}\n${line}`)
+    await Bun.write(
+      join(folder.path, "unset.conf"),
+      wrong.replace(line!.startsWith("url") ? /^url = h.*$/m : "", ""),
+    )
+    expect(await run("retry", "app")).toMatchObject({ status: 78, stderr: expect.stringContaining(problem!) })
+  }
   expect(await hookline(["forward", "retry", "app"], { cwd: folder.path })).toMatchObject({
     status: 0,
     stdout: "hooks[0]@1 200\n",

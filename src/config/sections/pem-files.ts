@@ -33,6 +33,24 @@ export function readPrivateKey(
   })[0]
 }
 
+/** An option's name, and the file that it names, if it is set. */
+type NamedFile = readonly [key: string, file: string | undefined]
+
+/** The CAs that a client trusts, and its certificate and key; absent where their options are not set. */
+export function readClientTls(options: { readonly [part in "ca" | "certificate" | "key"]: NamedFile }): {
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+} {
+  const [caOption, caFile] = options.ca
+  const [of, file] = options.certificate
+  const [keyOption, keyFile] = options.key
+  const trusted = caFile === undefined ? {} : { ca: readCas(caOption, caFile) }
+  if (file === undefined || keyFile === undefined) return trusted
+  const [cert, certificate] = readCertificate(of, file)
+  return { ...trusted, cert, key: readPrivateKey(keyOption, keyFile, { certificate, of }) }
+}
+
 function certificatesIn(pem: string): readonly string[] {
   const found = pem.match(/-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g)
   if (found === null) throw new Error("no PEM certificate in it")

@@ -67,12 +67,7 @@ export function* checkForwards({
   for (const forward of forwards.values()) {
     yield
     const { values, wrong } = forward
-    for (const condition of values.where ?? []) tryTo(forward, "where", () => parseCondition(condition))
-    checkSigner(forward)
-    const url =
-      values.url === undefined ? undefined : tryTo(forward, "url", () => parseTargetUrl(values.url!))
-    const refused = url && refusedHost(url.hostname)
-    if (refused !== undefined) wrong("url", refused)
+    const url = checkForward(forward)
     if (values.from === undefined) continue
     const { connection, topic } = parseTopicPlace(values.from)
     if (!connections.has(connection)) {
@@ -94,6 +89,17 @@ export function* checkForwards({
         `refused records are kept as long as the log keeps them (retention of connection ${connection}); set dead_letter_topic to keep them longer`,
       )
   }
+}
+
+/** Checks what a section says by itself. @returns its URL, where that is one */
+export function checkForward(forward: ResolvedForward): URL | undefined {
+  const { values, wrong } = forward
+  for (const condition of values.where ?? []) tryTo(forward, "where", () => parseCondition(condition))
+  checkSigner(forward)
+  const url = values.url === undefined ? undefined : tryTo(forward, "url", () => parseTargetUrl(values.url!))
+  const refused = url && refusedHost(url.hostname)
+  if (refused !== undefined) wrong("url", refused)
+  return url
 }
 
 /** @param pipelines that publish to the topic */

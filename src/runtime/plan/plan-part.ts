@@ -20,6 +20,7 @@ import {
 } from "./plan.ts"
 import type { Connection } from "../../brokers/define-connection.ts"
 import { planOnly } from "./plan-only.ts"
+import { checkForward } from "./forwards.ts"
 import { checkReconcile } from "./reconciles.ts"
 import { resolveProviders } from "./providers.ts"
 import { resolvePipelines } from "./resolve-pipelines.ts"
@@ -100,7 +101,9 @@ export function planForward(configuration: ConfigurationFile, id: string): Plann
   const concerns = (kind: string, of: string | undefined): boolean => kind === "forward" && of === id
   return planOnly(configuration, concerns, (problems) => {
     const found = { address: `forward:${id}`, section: forwards.get(id), inCode: undefined, baseDir }
-    return { id, values: resolveSection(FORWARD, found, problems).values as PlannedForward["values"] }
+    const resolved = resolveSection(FORWARD, found, problems)
+    checkForward(resolved)
+    return { id, values: resolved.values as PlannedForward["values"] }
   })
 }
 

@@ -1,4 +1,4 @@
-import { readCas, readCertificate, readPrivateKey } from "../../../config/sections/pem-files.ts"
+import { readClientTls } from "../../../config/sections/pem-files.ts"
 import { stampOf } from "../../../process/file-watcher.ts"
 import type { SocketOptions } from "../broker-socket.ts"
 import type { CredentialTelemetry } from "./credential-telemetry.ts"
@@ -55,12 +55,9 @@ export class TlsFiles {
   }
 }
 
-function read(options: TlsKeys): Keys {
-  const { ssl_ca_location: caFile, ssl_certificate_location: file, ssl_key_location: keyFile } = options
-  const ca = caFile && readCas("ssl_ca_location", caFile)
-  const trusted = ca ? { ca } : {}
-  if (file === undefined || keyFile === undefined) return trusted
-  const of = "ssl_certificate_location"
-  const [cert, certificate] = readCertificate(of, file)
-  return { ...trusted, cert, key: readPrivateKey("ssl_key_location", keyFile, { certificate, of }) }
-}
+const read = (options: TlsKeys): Keys =>
+  readClientTls({
+    ca: ["ssl_ca_location", options.ssl_ca_location],
+    certificate: ["ssl_certificate_location", options.ssl_certificate_location],
+    key: ["ssl_key_location", options.ssl_key_location],
+  })

@@ -141,7 +141,9 @@ function declareForwards(forward: Command): void {
       (await import("./forwards.ts")).retryFailures(name, flags),
     )
   named(addDetails(forward.command("drop"), { example: "hookline forward drop log-payments --offset 0:42" }))
-    .description("take refused records of a forward off its list, without posting them; also while it runs")
+    .description(
+      "remove refused records of a forward from its list, without posting them; also while it runs",
+    )
     .addOption(
       new Option(
         "--offset <offset>",

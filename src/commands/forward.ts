@@ -29,7 +29,8 @@ export interface ForwardFlags {
 }
 
 /**
- * Posts each record of a topic to a URL, in order or in order within a key, from where an earlier run of the same name got to, until interrupted.
+ * Posts each record of a topic to a URL, in order or in order within a key, until interrupted. It continues where an earlier
+ * run of the same name stopped.
  *
  * @throws HooklineError `config`, `usage`, `no_input`, `log_locked` while another process forwards under that name, `log_io`,
  *   `refused` for a refused record where that is to stop it

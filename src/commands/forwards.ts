@@ -97,7 +97,8 @@ export function printFailures(name: string, flags: ForwardsFlags): void {
 }
 
 /**
- * Posts the refused records again, as a section of the file does now. Those that the target accepts now are failures no more, nor those that the log has deleted.
+ * Posts the refused records again, as the section of the file would now. Those that the target accepts are no longer failures,
+ * nor are those that the log has deleted.
  *
  * @throws HooklineError `config`, `no_input`, `usage`, `no_topic`, `unavailable`, `log_io`
  */
@@ -112,7 +113,7 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
   if (url === undefined)
     throw new HooklineError(
       "usage",
-      `${name} is delivered to a handler; only the program that has it can retry`,
+      `${name} is delivered to a handler; only the program that registers it can retry`,
     )
   connectionNamed(app, connection)
   const reader = await app.openReader(connection)
@@ -143,7 +144,7 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
       if (record === undefined) {
         isLeft = true
         positions.settle(failure, undefined)
-        console.log(escapeLine(`${place} is no longer in the log, and was taken off the list`))
+        console.log(escapeLine(`${place} is no longer in the log, and was removed from the list`))
         continue
       }
       const sent = await target.send(record)
@@ -160,7 +161,7 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
 }
 
 /**
- * Takes refused records off the list; the log keeps them.
+ * Removes refused records from the list; the log keeps them.
  *
  * @param flags `offset`: which; without them `all` has to be set
  * @throws HooklineError `no_input`, `usage`, `log_io`
@@ -184,7 +185,7 @@ export function dropFailures(
   })
   const failures = new Set(all === true ? listed : dropped)
   for (const failure of failures) positions.settle(failure, undefined)
-  console.log(`${failures.size} ${failures.size === 1 ? "record" : "records"} taken off the list`)
+  console.log(`${failures.size} ${failures.size === 1 ? "record" : "records"} removed from the list`)
 }
 
 /** @throws HooklineError `no_input`, `usage`, `log_locked` while it runs, `log_io` */

@@ -27,8 +27,8 @@ export interface Patience {
   /** Its second refusal is final if others are accepted between the two; if not, one after this time. Undefined: `refusals` count. */
   readonly parkAfterMs?: number | undefined
   /**
-   * How often it is attempted again that has no answer which counts, while others are accepted in between; then it is
-   * refused. Undefined: for as long as it takes.
+   * How often a record that is neither accepted nor refused is attempted again, while others are accepted in between; then
+   * it counts as refused. Undefined: without limit.
    */
   readonly retries?: number | undefined
 }

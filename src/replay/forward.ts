@@ -11,7 +11,7 @@ import { isReplaced } from "./same-log.ts"
 import type { ReplayTarget } from "./target.ts"
 import { untilAvailable } from "./until-available.ts"
 
-/** What is kept of a forward in addition to its position. */
+/** What is stored of a forward in addition to its position. */
 export interface ForwardAbout {
   readonly connection: string
   readonly topic: string
@@ -44,16 +44,16 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
   readonly partitions?: ReadonlySet<number> | undefined
   /** Called when a position has been saved. */
   readonly saved?: ((topic: string, next: ReadonlyMap<number, number>) => Promise<void>) | undefined
-  /** Called again and again with why nothing can be read, and why nothing is delivered, that included; undefined: it is. */
+  /** Called at short intervals. @param source why nothing can be read @param any that, or why nothing is delivered */
   readonly waiting: (source: string | undefined, any: string | undefined) => void
   /** Called with what is forwarded, and how many records wait. */
   readonly began: (text: string) => void
-  /** Called with what became of records that are not forwarded. */
+  /** Called with what happens to records that are not forwarded. */
   readonly warn: (text: string) => void
 }
 
 const NOTE_MS = 500
-/** The part of the retention after which a record that waits is warned of, and how often that is looked for, at least 20 times within it. */
+/** The share of the retention after which a waiting record is warned of. It is checked 20 times within the retention, or more often. */
 const WARNED = { part: 0.8, everyMs: 60_000 }
 
 /** Sends each record of a topic to a target from a durable position, until it is stopped. */
@@ -185,7 +185,7 @@ export class Forward {
         .filter(({ partition, first }) => (next.get(partition) ?? first) < first)
         .map(({ partition }) => `${about.topic}[${partition}]@${next.get(partition)}`)
       if (places.length > 0)
-        warn(`records that wait are soon deleted by the log's retention, from ${places.join(", ")} on`)
+        warn(`retention will soon delete waiting records, starting at ${places.join(", ")}`)
     }
   }
 

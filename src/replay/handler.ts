@@ -113,7 +113,7 @@ export function handlerTarget(
         positions?.of(record),
       )
       await within(timeout, handling, () => {
-        const error = new DOMException(`the handler has not ended within ${timeout} ms`, "TimeoutError")
+        const error = new DOMException(`the handler did not finish within ${timeout} ms`, "TimeoutError")
         late.abort(error)
         throw error
       })
@@ -146,7 +146,7 @@ async function handle(
   await handler(event, { signal, attempt, commitPosition })
   if (commit !== undefined && !isCommitted)
     throw new Error(
-      'with position: "transaction" a handler calls context.commitPosition(tx) in its transaction',
+      'with position: "transaction" the handler must call context.commitPosition(tx) in its transaction',
     )
 }
 

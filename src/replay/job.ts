@@ -26,8 +26,9 @@ import { refusedError, type Refusal, type ReplayTarget } from "./target.ts"
  *   failed     by a fault that does not pass, or by a refused record where that is to stop it.
  *
  * `#readAll` reads and sends what the window admits; `#save` counts and saves what is settled, in order within a partition.
- * Only a window of records (ReplayTarget) is ever after the saved position, the lowest offset of a partition that is not settled: that many may be sent again by a job that begins there. Two signals reach the
- * loop: `#paused`, while it is, and `#stop`, when the job is over.
+ * The saved position is, by partition, the lowest offset that is not settled. At most a window of records (ReplayTarget) was sent
+ * after it, and may be sent again by a job that begins there. Two signals reach the loop: `#paused`, while it is, and `#stop`,
+ * when the job is over.
  */
 export interface ReplayOptions {
   readonly reader: LogReader

@@ -79,7 +79,7 @@ export class RunningForward extends OwnedSection {
   readonly #inMemory = new MemoryPositions()
 
   constructor(spec: ForwardSpec, place: ForwardPlace, service: Service, log: Logger) {
-    super(log, {}, "does not forward now")
+    super(log, {}, "not forwarding")
     this.#spec = spec
     this.#place = place
     this.#service = service
@@ -124,7 +124,7 @@ export class RunningForward extends OwnedSection {
       if (!isRefused || signal.aborted) throw error
       // until a reload or a start
       this.problem = error.message
-      this.log.error({ problem: error.message }, "does not forward any more")
+      this.log.error({ problem: error.message }, "forwarding stopped")
       await whenAborted(signal)
     } finally {
       await file?.close()
@@ -162,10 +162,10 @@ export class RunningForward extends OwnedSection {
     if (before.connection !== connection || before.topic !== topic)
       throw new HooklineError(
         "config",
-        `its position is of ${before.connection}/${before.topic}; give the section another id, or remove that one with hookline forward remove ${this.#spec.id}`,
+        `its saved position is one of ${before.connection}/${before.topic}; give the section another id, or remove that position with hookline forward remove ${this.#spec.id}`,
       )
     if (before.url === url) return
-    this.log.info({ from: toShownTarget(before.url) }, "forwarded to another URL than before")
+    this.log.info({ from: toShownTarget(before.url) }, "forwarding to a new URL")
     await store.describe({ ...before, ...(url !== undefined && { url }) })
   }
 
@@ -199,11 +199,11 @@ export class RunningForward extends OwnedSection {
   #waiting(problem: string | undefined): void {
     if (problem !== undefined) {
       if (this.#problemLog.began(problem) !== undefined)
-        this.log.warn({ problem, lag: this.#forward?.lag }, "records wait")
+        this.log.warn({ problem, lag: this.#forward?.lag }, "delivery stalled")
       return
     }
     const lastedMs = this.#problemLog.ended()
-    if (lastedMs !== undefined) this.log.info({ lasted_ms: lastedMs }, "records are delivered again")
+    if (lastedMs !== undefined) this.log.info({ lasted_ms: lastedMs }, "delivery resumed")
   }
 
   /** Keeps a refused record. Its position is saved once this has ended. */

@@ -94,7 +94,7 @@ test("a record that is refused alone is parked, published to the dead letters, l
   await service.logged(({ msg, offset }) => msg === "record refused" && offset === 4)
   expect(await run("drop", "app", "--offset", "0:4")).toMatchObject({
     status: 0,
-    stdout: "1 record taken off the list\n",
+    stdout: "1 record removed from the list\n",
   })
   refuses = false
   expect(await run("retry", "app")).toMatchObject({ status: 0, stdout: "hooks[0]@1 200\nhooks[0]@2 200\n" })
@@ -166,7 +166,7 @@ test("a record that waits and that retention is about to delete is warned of", a
   await using service = await startHookline(text, { folder: folder.path })
   await post(service, "a")
   await service.logged(
-    ({ msg }) => msg === "records that wait are soon deleted by the log's retention, from hooks[0]@0 on",
+    ({ msg }) => msg === "retention will soon delete waiting records, starting at hooks[0]@0",
   )
 })
 

@@ -82,11 +82,11 @@ export const FORWARD = defineSection({
       min: 0,
       max: 1000,
       default: "5",
-      doc: "How often a record is posted again whose answer is 5xx, 408, 425 or 429, or that has none, while the application accepts others: then it counts as refused. While it accepts none, records wait for as long as it takes. With `on_refusal = stop` or `skip` also how often one is posted again that is refused.",
+      doc: "How often a record is posted again that is answered with 5xx, 408, 425 or 429, or not at all, while the application accepts others; after that it counts as refused. While it accepts none, records wait without limit. With `on_refusal = stop` or `skip`, also how often a refused record is posted again.",
     }),
     on_refusal: oneOf(["park", "stop", "skip"], {
       default: "park",
-      doc: "What happens to a record that is refused, by a 3xx or another 4xx. `park`: it is set aside, listed by `hookline forward failures` and posted again by `hookline forward retry`: at once if others are accepted meanwhile, else after `park_after`. `skip`: the same after `retries`, whatever becomes of others. `stop`: nothing more is posted until the next start or reload.",
+      doc: "What happens to a record that is refused, by a 3xx or another 4xx. `park`: at once if others are accepted meanwhile, else after `park_after`, it is added to a list and the next one is posted; `hookline forward failures` prints it, and `hookline forward retry` posts its records again. `skip`: the same after `retries`, whether or not others are accepted. `stop`: nothing more is posted until the next start or reload.",
     }),
     ...only(
       { on_refusal: ["park"] },

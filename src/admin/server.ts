@@ -24,7 +24,7 @@ export interface AdminDeps {
   readonly log: Pick<Logger, "info" | "warn">
 }
 
-/** Who is admitted, and where acts are published; undefined: nowhere. */
+/** Who is admitted, and where actions are published; undefined: nowhere. */
 export interface AdminSettings extends Access {
   readonly auditTopic?: AuditTopic | undefined
 }
@@ -100,9 +100,7 @@ export function openAdmin(
     throw new HooklineError(
       "listen",
       `[admin] listen: ${listenFailure(listen, cause)}, or set listen = off`,
-      {
-        cause,
-      },
+      { cause },
     )
   }
 }

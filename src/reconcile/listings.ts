@@ -1,6 +1,6 @@
+import { HOUR_MS } from "./certificate.ts"
 import type { Listing } from "./listing.ts"
 
-const HOUR_MS = 3_600_000
 /** For senders whose list has events that they do not send here, too. */
 const TYPES = {
   form: "the event types that the sender sends here, separated by commas",

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test"
 import pino from "pino"
 import { temporaryFolder } from "../../test/support/hookline.ts"
 import { GITHUB_ENDPOINT, GITHUB_TOKEN, GitHubHook } from "../../test/support/github-hook.ts"
-import type { Certificate } from "./certificate.ts"
+import { HOUR_MS, type Certificate } from "./certificate.ts"
 import { ledgerIn } from "./ledger-database.ts"
 import { Ledger } from "./ledger.ts"
 import type { Listing } from "./listing.ts"
@@ -12,7 +12,6 @@ import { SenderApi } from "./sender-api.ts"
 
 /** The row as it is, with a sender that is quick. */
 const QUICK: Listing = { ...LISTINGS["github"]!, latencyMs: 60, perHour: 3_600_000 }
-const HOUR_MS = 3_600_000
 const NOT_PUBLISHED = async (_certificate: Certificate): Promise<void> => {}
 
 const opened: AsyncDisposableStack[] = []

@@ -109,7 +109,7 @@ function pipelinesOf({ plan, listening }: Running): PipelineInfo[] {
       isVerified: verifiedFrom(pipeline) !== undefined,
       url,
       path: String(pipeline.source.values["path"]),
-      // of the one that is asked for among thousands
+      // computed only for the one of thousands of pipelines that is asked for
       get signedUrl() {
         return signedUrlOf(pipeline, url)
       },
@@ -125,11 +125,11 @@ function pipelinesOf({ plan, listening }: Running): PipelineInfo[] {
 
 function signedUrlOf({ source }: PlannedPipeline, url: string): string {
   const values = source.values as { path: string; public_url?: string; tls_certificate?: string }
-  const { path, public_url: given, tls_certificate: certificate } = values
+  const { path, public_url: publicUrl, tls_certificate: certificate } = values
   const host = url === "" ? "localhost" : new URL(url).host
   return signedUrl(
     {
-      configured: given === undefined ? undefined : parsePublicUrl(given),
+      configured: publicUrl === undefined ? undefined : parsePublicUrl(publicUrl),
       isTls: certificate !== undefined,
       proxies: 0,
     },

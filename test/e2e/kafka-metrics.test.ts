@@ -5,7 +5,7 @@ import { runToEnd } from "../support/child.ts"
 import { dashboard, rules } from "../support/deployed.ts"
 import { blocksOf, textOf } from "../support/documents.ts"
 import { startEveryProcessor } from "../support/every-processor.ts"
-import { GITHUB_ENDPOINT, GITHUB_TOKEN, GitHubHook } from "../support/github-hook.ts"
+import { GitHubHook } from "../support/github-hook.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { freePort } from "../support/ports.ts"
@@ -53,11 +53,7 @@ describe.skipIf(kafka === undefined)("the metrics of services that have every pa
       "[admin]\n",
       "[admin]\nmetrics_detail = none\n",
     )
-    const senders = `[reconcile:github]
-pipeline = all
-credentials = ${GITHUB_TOKEN}
-endpoint = ${GITHUB_ENDPOINT}
-api = ${hook.api}
+    const senders = `${hook.section("all")}
 [forward:app]
 from = log/plain
 url = http://127.0.0.1:${await freePort()}/`

@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test"
-import { GITHUB_ENDPOINT, GITHUB_SECRET, GITHUB_TOKEN, GitHubHook } from "../support/github-hook.ts"
+import { GITHUB_SECRET, GitHubHook } from "../support/github-hook.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
@@ -20,11 +20,7 @@ provider = github
 secret = ${GITHUB_SECRET}
 [pipeline:hooks:BrokerSink]
 topic = hooks
-[reconcile:github]
-pipeline = hooks
-credentials = ${GITHUB_TOKEN}
-endpoint = ${GITHUB_ENDPOINT}
-api = ${hook.api}
+${hook.section()}
 every = 1s
 ${more}
 `

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test"
-import { GITHUB_ENDPOINT, GITHUB_SECRET, GITHUB_TOKEN, GitHubHook } from "../support/github-hook.ts"
+import { GITHUB_SECRET, GitHubHook } from "../support/github-hook.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
@@ -39,11 +39,7 @@ secret = ${GITHUB_SECRET}
 [pipeline:hooks:Deduplicator]
 [pipeline:hooks:BrokerSink]
 topic = ${topic}
-[reconcile:github]
-pipeline = hooks
-credentials = ${GITHUB_TOKEN}
-endpoint = ${GITHUB_ENDPOINT}
-api = ${hook.api}
+${hook.section()}
 every = 2s
 requests_per_hour = 1000000
 `,

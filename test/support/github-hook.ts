@@ -59,6 +59,15 @@ export class GitHubHook implements AsyncDisposable {
     return this.#deliver(guid, false)
   }
 
+  /** The section that reconciles a pipeline with it. */
+  section(pipeline = "hooks"): string {
+    return `[reconcile:github]
+pipeline = ${pipeline}
+credentials = ${GITHUB_TOKEN}
+endpoint = ${GITHUB_ENDPOINT}
+api = ${this.api}`
+  }
+
   /** The events that it sent. */
   get guids(): string[] {
     return [...this.#bodies.keys()]

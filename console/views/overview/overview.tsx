@@ -133,43 +133,49 @@ const Search = ({ typed, input, found, search }: SearchProps) => (
 
 /** What a sender lists, now and by the hour, and what became of it. */
 const Certificates = ({ it: { id, problem, window, certificates } }: { it: ReconcileOverview }) => (
-  <table class="certificates">
-    <caption>
-      Reconciled with {id}
-      {problem !== null && `: ${problem}`}
-    </caption>
-    <thead>
-      <tr>
-        {["From", "Listed", "Missing", "Recovered", "Open", "Unrecoverable"].map((name) => (
-          <th key={name} scope="col">
-            {name}
-          </th>
-        ))}
-      </tr>
-    </thead>
-    <tbody>
-      {[...(window === null ? [] : [window]), ...certificates].map((row, at) => (
-        <tr key={at}>
-          <td>
-            {formatDateTime(Date.parse(row.from))}
-            {row === window && " until now"}
-          </td>
-          {[row.listed, row.missing, row.recovered, row.open, row.unrecoverable].map((count, column) => (
-            <td key={column}>{count}</td>
-          ))}
-        </tr>
-      ))}
-    </tbody>
-  </table>
+  <Table
+    caption={`Reconciled with ${id}${problem === null ? "" : `: ${problem}`}`}
+    columns={["From", "Listed", "Missing", "Recovered", "Open", "Unrecoverable"]}
+    rows={[...(window === null ? [] : [window]), ...certificates].map((it) => [
+      `${formatDateTime(Date.parse(it.from))}${it === window ? " until now" : ""}`,
+      it.listed,
+      it.missing,
+      it.recovered,
+      it.open,
+      it.unrecoverable,
+    ])}
+  />
 )
 
-/** Where records are posted to, and what waits. */
+/** Where records are posted to, and how many wait. */
 const Forwards = ({ forwards }: { forwards: OverviewAnswer["forwards"] }) => (
+  <Table
+    caption="Forwarding"
+    columns={["Forward", "From", "To", "Waiting", "Delivered", "Refused", "State"]}
+    rows={forwards.map(({ id, from, url, lag, delivered, refused, problem }) => [
+      id,
+      from,
+      url,
+      lag ?? "-",
+      delivered,
+      refused,
+      problem ?? "running",
+    ])}
+  />
+)
+
+interface TableProps {
+  readonly caption: string
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly (string | number)[])[]
+}
+
+const Table = ({ caption, columns, rows }: TableProps) => (
   <table class="certificates">
-    <caption>Forwarding</caption>
+    <caption>{caption}</caption>
     <thead>
       <tr>
-        {["Forward", "From", "To", "Waiting", "Delivered", "Refused", "State"].map((name) => (
+        {columns.map((name) => (
           <th key={name} scope="col">
             {name}
           </th>
@@ -177,9 +183,9 @@ const Forwards = ({ forwards }: { forwards: OverviewAnswer["forwards"] }) => (
       </tr>
     </thead>
     <tbody>
-      {forwards.map(({ id, from, url, lag, delivered, refused, problem }) => (
-        <tr key={id}>
-          {[id, from, url, lag ?? "-", delivered, refused, problem ?? "running"].map((text, column) => (
+      {rows.map((cells, at) => (
+        <tr key={at}>
+          {cells.map((text, column) => (
             <td key={column}>{text}</td>
           ))}
         </tr>

@@ -91,9 +91,9 @@ function ServiceState() {
       {!mayAct.value && (
         <span
           class="service-token"
-          title="This is the read_token of [admin]: what sends or changes something takes its token"
+          title="Signed in with read_token of [admin]: to send or change anything, sign in with token"
         >
-          may only look
+          read-only
         </span>
       )}
       <span class="service-connections">{it.connections.map(({ id }) => id).join(", ")}</span>

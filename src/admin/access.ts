@@ -8,7 +8,7 @@ import { secretTest } from "../verify/schemes/constant-time.ts"
 export interface Access {
   /** The bearer token that callers must present; undefined: none. */
   readonly token?: string | undefined
-  /** The token of those who may look, and not act; none without `token`. */
+  /** A second token, which is read-only; undefined: none. It requires `token`. */
   readonly readToken?: string | undefined
   /** Accepted values of Host, in addition to `localhost`, IP addresses and the host that it listens on. */
   readonly hosts?: readonly string[] | undefined
@@ -19,7 +19,7 @@ export type TokenName = "token" | "read_token" | "none"
 
 /** Who is admitted. */
 export interface AdminAccess {
-  /** Which token a text is; undefined: it is none. Without a token every text is `none`. */
+  /** Which token a text is; undefined: neither. If none is configured, every text is `none`. */
   tokenIn(text: string): TokenName | undefined
   /** Which token a request presents, as `Authorization: Bearer`. */
   tokenOf(request: Request): TokenName | undefined

@@ -5,8 +5,8 @@ import type { TokenName } from "./access.ts"
 import type { Service } from "./service.ts"
 
 /*
- * The audit of the admin API: each act, by whom and how it ended, is a line of the log, and a record where `audit_topic` is
- * set. An act waits for neither: a record that can't be published is logged as an error.
+ * The audit of the admin API: each action, who made it and how it ended, is a line of the log, and also a record if
+ * `audit_topic` is set. An action waits for neither: a record that can't be published is logged as an error.
  */
 
 /** What an act is about: `pipeline`, `replay` and the like. */
@@ -37,12 +37,12 @@ export function auditBy(log: AuditLog, topic: () => AuditTopic | undefined): (ac
   }
 }
 
-/** Records that wait at once, so that their number is bounded while the broker is away. */
+/** Most records that wait while the broker is unavailable. */
 const MAX_WAITING = 1000
-/** One for all, so that they keep their order. */
+/** All records have the same one, so that they keep their order. */
 const KEY = Buffer.from("admin")
 
-/** Where acts are published. */
+/** The topic that actions are published to. */
 export class AuditTopic {
   readonly #topic: string
   readonly #records: OwnRecords

@@ -32,7 +32,7 @@ const RENEW =
   "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0"
 const RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
-/** Has a key with that value expire later. @returns whether it has the value */
+/** Extends the expiry of a key if it has that value. @returns whether it has */
 export const renewKey = async (
   link: Pick<RedisLink, "send">,
   key: string,
@@ -40,7 +40,7 @@ export const renewKey = async (
   ms: number,
 ): Promise<boolean> => (await link.send("EVAL", [RENEW, "1", key, value, String(ms)])) === 1
 
-/** Deletes a key with that value. */
+/** Deletes a key if it has that value. */
 export const releaseKey = (link: Pick<RedisLink, "send">, key: string, value: string): Promise<unknown> =>
   link.send("EVAL", [RELEASE, "1", key, value])
 

@@ -31,6 +31,6 @@ export const toRecord = ({ fromMs, toMs, accounted, ids, ...counts }: Certificat
   ids: { recovered: [...ids.recovered], unrecoverable: [...ids.unrecoverable] },
 })
 
-/** Whether a certificate says of its hour what another replica's says; who recovered what, each knows of its own. */
+/** Whether two replicas certify the same of an hour, apart from what each has recovered itself. */
 export const isSame = (one: Certificate, other: Certificate): boolean =>
   one.listed === other.listed && one.pending === other.pending && one.unrecoverable === other.unrecoverable

@@ -14,7 +14,7 @@ interface Watched {
   readonly signal: AbortSignal
 }
 
-/** Looks at the endpoint as the sender has it. */
+/** Checks the endpoint as the sender has it configured. */
 export class EndpointWatch {
   readonly #of: Watched
   readonly #lines = new Lasting({ remindMs: 24 * HOUR_MS })
@@ -25,7 +25,7 @@ export class EndpointWatch {
     this.#of = watched
   }
 
-  /** What fails here keeps nothing from being listed. */
+  /** A failure is logged; the pass continues. */
   async look(): Promise<void> {
     const { log, id, signal } = this.#of
     try {

@@ -32,9 +32,9 @@ interface Pass {
 export interface Progress {
   /** Certificates cover hours from then on, by the sender's clock, in milliseconds since 1970. */
   readonly sinceMs: number
-  /** The beginning of the last pass that read the whole list, by the sender's clock; 0: none has. */
+  /** The beginning of the last pass that read the whole list, or from when the first one was to, by the sender's clock; 0: none began. */
   readonly completeMs: number
-  /** That was not finished. */
+  /** The pass that is not finished. */
   readonly pass?: Pass | undefined
   /** The endpoint when it was last looked at: its URL and events. */
   readonly endpoint?: string
@@ -47,7 +47,7 @@ export interface MissingEvent {
   readonly attempts: number
 }
 
-/** After so many an event is reported, not asked for again. */
+/** After this many attempts an event is reported as unrecoverable. */
 export const MOST_ATTEMPTS = 3
 /** Ids in a certificate. */
 const MOST_IDS = 1000
@@ -98,7 +98,7 @@ export class LedgerDatabase extends DurableDatabase {
      * Reads a page of the sender's list, in one transaction with where it is continued.
      *
      * @param pass its `next` is replaced
-     * @returns text: what is wrong with the page, of which nothing is kept then
+     * @returns text: what is wrong with the page; nothing of it is kept
      */
     page: (
       provider: string,
@@ -139,7 +139,7 @@ export class LedgerDatabase extends DurableDatabase {
       return rows[0]?.at
     },
 
-    /** Takes outcomes from lines of an index, `outcome<tab>id`. */
+    /** Sets outcomes by lines of an index, `outcome<tab>id`. */
     found: (lines: string): void => {
       const found = new Map<string, string>()
       for (const line of lines.split("\n")) {
@@ -165,7 +165,7 @@ export class LedgerDatabase extends DurableDatabase {
     missing: (beforeMs: number, round: number, limit: number): MissingEvent[] => {
       const rows = this.db
         .query<MissingEvent, [number, number, number, number]>(
-          // one that fails each time keeps none from its turn
+          // an event that fails each time does not delay the others
           `SELECT id, delivery, body, attempts FROM events
            WHERE outcome IS NULL AND pending = 0 AND attempts < ?1 AND at < ?2 AND asked < ?3 ORDER BY asked, at, id LIMIT ?4`,
         )

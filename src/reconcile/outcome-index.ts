@@ -14,10 +14,10 @@ import { isRefusal, textAt } from "./listing.ts"
  * `outcome<tab>id`, written once a second. What a crash loses is asked for again, and a Deduplicator drops it.
  */
 const FLUSH_MS = 1000
-/** Lines that wait while the store does not take them; further ones are dropped. */
+/** Lines that wait while the store can't be written; further ones are dropped. */
 const MOST_WAITING = 100_000
 
-/** Where lines are. Hours are since 1970. */
+/** Stores lines by the hour. Hours are since 1970. */
 export interface OutcomeStore {
   /** @param keptMs how long, at least */
   append(hour: number, lines: string, keptMs: number): Promise<void>

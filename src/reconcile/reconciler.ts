@@ -18,20 +18,20 @@ import type { SharedReconcile } from "./shared-reconcile.ts"
  *   searches   the index of outcomes, where the list does not say what the sender got
  *   asks       for what is missing, once a pass and at most three times in all, unless the pipeline accepts no events now
  *   awaits     what it has asked for: lists again, until it arrived or a time is over
- *   certifies  the hours of which nothing is left to ask for
+ *   certifies  the hours with nothing left to ask for
  *
  * Times are the sender's: its clock is read from its answers.
  */
 
-/** Events that are read at once. */
+/** Missing events that one query reads. */
 const BATCH = 20
-/** Times the sender's latency that listings overlap: what is listed late is found. */
+/** Listings overlap by this many times the sender's latency, so that an event that is listed late is found. */
 const OVERLAP = 15
 /** An unfinished pass is continued within this time. */
 const CONTINUED_MS = HOUR_MS
-/** How long certificates are kept, and what is in no certificate yet. */
+/** How long certificates are kept, and events that no certificate covers yet. */
 const KEPT_MS = 31 * 24 * HOUR_MS
-/** Times the sender's latency that a pass waits for what it has asked for. */
+/** A pass waits this many times the sender's latency for the events that it has asked for. */
 const PATIENCE = 3
 const MOST_PAGES = 10_000
 
@@ -80,7 +80,7 @@ export class Reconciler {
   readonly #of: Reconciliation
   readonly #failing = new Lasting({ remindMs: HOUR_MS })
   readonly #endpoint: EndpointWatch
-  /** When the last list began that was read as a whole, or this was opened; by the steady clock. */
+  /** When the last complete listing began, or this was opened; by the steady clock. */
   #listedMs = steadyMs()
   #state: Omit<ReconcileState, "endpoint"> = {
     completeAtMs: undefined,
@@ -129,7 +129,7 @@ export class Reconciler {
   }
 
   /**
-   * What keeps it from asking for events is `state.problem` then.
+   * Makes one pass. `state.problem` then says why it could not ask for events.
    *
    * @param how `sinceMs`: from when it lists; undefined: from where the last one was complete, or `window`. `isDryRun`: it asks
    *   for nothing, and certifies nothing
@@ -197,11 +197,11 @@ export class Reconciler {
     return pass
   }
 
-  /** From when it must list: what came since the last complete pass, and what this process or the last holder left open. */
+  /** From when it must list: since the last complete pass, and since the oldest event that this process or the last holder left open. */
   async #from(nowMs: number): Promise<number> {
     const { windowMs, shared, ledger, api } = this.#of
     const { completeMs } = await ledger.do("progress")
-    // whatever its clock said: what came while no list could be read
+    // includes the time in which no list could be read, even if the clock was set
     const wantedMs = nowMs - windowMs - (steadyMs() - this.#listedMs)
     if (completeMs === 0) await ledger.do("save", { completeMs: wantedMs })
     const openMs = await ledger.do("oldestOpen", this.#mostAttempts)
@@ -218,7 +218,7 @@ export class Reconciler {
     for await (const lines of index.read(Math.floor(sinceMs / HOUR_MS))) await ledger.do("found", lines)
   }
 
-  /** Asks for missing events, or publishes them. @returns in which round, how many, and what ended it early */
+  /** Asks for missing events, or publishes them. @returns its round, the number of events, and why it ended early */
   async #ask(startedMs: number) {
     const { api, ledger, target, signal } = this.#of
     const round = await ledger.do("round")
@@ -241,7 +241,7 @@ export class Reconciler {
     }
   }
 
-  /** Counts an attempt before it is made, so that a crash makes no further one, and takes it back if it was not made. */
+  /** Counts an attempt before it is made, so that a crash leads to no extra one, and takes it back if it was not made. */
   async #recover({ id, delivery, body, attempts: before }: MissingEvent, round: number): Promise<void> {
     const { api, ledger, target, shared, signal } = this.#of
     const attempts = (await shared?.attempt(id, 1)) ?? before + 1
@@ -260,7 +260,7 @@ export class Reconciler {
     }
   }
 
-  /** Lists again until everything that was asked for has ended here for good, or the patience is over. */
+  /** Lists again until every event that was asked for has an outcome, or the wait is over. */
   async #await(fromMs: number, round: number): Promise<void> {
     const { api, ledger, signal } = this.#of
     const { latencyMs, redeliver } = api.listing

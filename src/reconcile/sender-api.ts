@@ -35,7 +35,7 @@ export interface EndpointState {
 
 /** What became of an attempt to get an event. */
 export interface Attempted {
-  /** undefined: it has none for good, yet. */
+  /** undefined: it has no final outcome yet. */
   readonly outcome: string | undefined
   /** Why it failed. */
   readonly reason: string | null
@@ -112,7 +112,7 @@ export class SenderApi {
     return { bytes, link: headers.get("link") }
   }
 
-  /** Asks for another delivery. @throws HooklineError: it was not asked for, for a reason that is not this delivery's */
+  /** Requests another delivery. @throws HooklineError if it was not requested, for a reason that concerns all deliveries */
   async redeliver(delivery: string): Promise<Attempted> {
     const { path, permission } = this.listing.redeliver!
     await this.#wait(this.#redeliveries)

@@ -5,7 +5,7 @@ import { HooklineError } from "../errors.ts"
 import { readJson } from "../json/read.ts"
 import { textAt, type Listing } from "./listing.ts"
 
-/** A token is renewed so long before it expires. */
+/** How long before its expiry a token is renewed. */
 const MARGIN_MS = 60_000
 
 export interface Answer {
@@ -14,7 +14,7 @@ export interface Answer {
   readonly bytes: Uint8Array
 }
 
-/** What requests to a sender's API prove themselves with, from the credentials of the configuration. */
+/** Headers that authorize requests to a sender's API, by the credentials of the configuration. */
 export class Authorization {
   readonly #listing: Listing
   readonly #credentials: string
@@ -48,7 +48,7 @@ export class Authorization {
     return { Authorization: `Bearer ${await jwt.sign(createPrivateKey(key!))}` }
   }
 
-  /** A request with it was answered 401. */
+  /** To be called when a request was answered 401: the token is exchanged again. */
   refused(): void {
     this.#token = undefined
   }

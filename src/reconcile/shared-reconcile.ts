@@ -9,19 +9,19 @@ import type { OutcomeStore } from "./outcome-index.ts"
  *
  *   holder               the process that reconciles; it expires some time after it was last renewed
  *   from                 from when the next holder must list, in milliseconds since 1970 by the sender's clock
- *   attempts:<event>     how often an event was asked for again
+ *   attempts:<event>     number of redeliveries of an event that were requested
  *   certificate:<hour>   JSON: the last one that was published
  *   outcomes:<hour>      list of texts of whole lines: the index of outcomes
  *
- * Each replica has a ledger of its own: one that takes over lists again.
+ * Each replica has its own ledger, so one that becomes the holder lists again.
  */
 const LEASE_MS = 30_000
 const CONNECTED_WITHIN_MS = 3000
 const KEPT_MS = 32 * 24 * HOUR_MS
-/** Texts of an index that one request reads: each is a second of a process. */
+/** Texts of an index that one request reads: each has the lines of one process and second. */
 const TEXTS = 60
 
-/** Where a reconcile shares what. */
+/** The Redis that a reconcile section shares, and its name there. */
 export interface SharedPlace extends RedisServer {
   readonly reconcile: string
 }
@@ -36,7 +36,7 @@ export class SharedReconcile implements OutcomeStore, AsyncDisposable {
   constructor(place: SharedPlace, leaseMs = LEASE_MS) {
     this.#leaseMs = leaseMs
     this.#prefix = `hookline:reconcile:${place.reconcile}:`
-    // its failures are those of who asks
+    // callers report its failures
     const log = { info() {}, error() {} }
     this.#link = new RedisLink(place, { log, connected: async () => {} })
   }
@@ -44,7 +44,7 @@ export class SharedReconcile implements OutcomeStore, AsyncDisposable {
   /**
    * Becomes the one process that reconciles.
    *
-   * @returns aborts when it can't be sure any more that it is
+   * @returns aborts once another process may have become it
    * @throws HooklineError `log_locked`: another process is; `unavailable`
    */
   async hold(): Promise<AbortSignal> {

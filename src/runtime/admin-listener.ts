@@ -17,7 +17,7 @@ export async function loadAdmin({ admin }: Plan): Promise<typeof openAdmin | und
   return admin.listen === "off" ? undefined : (await import("../admin/server.ts")).openAdmin
 }
 
-/** What the listener's certificate is; undefined: it speaks plain HTTP. @throws OptionError `config` of tls_certificate or tls_key */
+/** Reads the listener's certificate; undefined: it speaks plain HTTP. @throws OptionError `config` of tls_certificate or tls_key */
 export function adminTls(admin: Partial<Plan["admin"]>): ListenerTls | undefined {
   const { tls_certificate: certificate, tls_key: key } = admin
   return certificate === undefined || key === undefined ? undefined : readTls({ certificate, key })

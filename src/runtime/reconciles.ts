@@ -44,7 +44,7 @@ export function acquireReconciles(
   })
 }
 
-/** Where a section keeps what, and publishes its certificates. */
+/** Where a section keeps its files and shared state, and where it publishes its certificates. */
 export interface ReconcilePlace {
   readonly connection: string
   readonly folder: string
@@ -85,7 +85,7 @@ export function openOutcomes({ id }: PlannedReconcile, { folder, shared }: Recon
 type Surroundings = Pick<Reconciliation, "certified" | "signal"> & {
   readonly log: Logger
   readonly target: Pick<Target, "problem" | "inject">
-  /** undefined: nothing is to be kept. */
+  /** undefined: there are no replicas, or nothing is to be kept. */
   readonly held: SharedReconcile | undefined
   readonly ledgerFolder: string
 }
@@ -124,7 +124,7 @@ function isPipelineAt({ source }: PlannedPipeline, text: string): boolean {
   return url.origin === own.origin && (own.pathname === "/" ? fits : url.pathname === own.pathname)
 }
 
-/** One `[reconcile:<id>]` section of this service. One process has it: its ledger's writer lock, and that in Redis, let one. */
+/** A `[reconcile:<id>]` section. One process of the service runs it: the writer lock of its ledger and the lease in Redis see to that. */
 export class RunningReconcile extends OwnedSection {
   readonly #planned: PlannedReconcile
   readonly #place: ReconcilePlace

@@ -76,7 +76,7 @@ audit_topic = log/audit`)
     expect(session.headers.get("set-cookie")).toEndWith("; Secure")
   })
 
-  test("the read token gets everything that only looks, and 403 for the rest", async () => {
+  test("read_token is accepted for everything read-only, and gets 403 for the rest", async () => {
     const { paths } = (await (await ask("/api/openapi.json", READ_TOKEN)).json()) as {
       paths: { [path: string]: { [method: string]: object } }
     }
@@ -169,7 +169,7 @@ audit_topic = log/audit`)
     expect(it.running.output()).not.toMatch(/obviously-fake-(admin|read)-token/)
   })
 
-  test("a reload takes another certificate for new connections, and other tokens; a wrong one changes nothing", async () => {
+  test("a reload applies another certificate to new connections, and other tokens; a wrong certificate changes nothing", async () => {
     expect(await presented()).toBe("server")
     const live = await ask("/api/live", READ_TOKEN)
     use(files.client)
@@ -191,7 +191,7 @@ audit_topic = log/audit`)
   })
 })
 
-test("hookline health and verify --last ask over TLS, and trust only the certificate of the file or a CA's", async () => {
+test("hookline health and verify --last use TLS, and trust only the configured certificate or one of a CA", async () => {
   const port = await freePort()
   const tls = ({ certificate, key }: Certificates["server"]): string =>
     configuration(`listen = 127.0.0.1:${port}\ntls_certificate = ${certificate}\ntls_key = ${key}`)

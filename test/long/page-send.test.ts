@@ -175,7 +175,7 @@ test.skipIf(!hasBrowser())("the page of read_token shows everything, and what ac
   const { page } = await openPage(browser, `${running.adminUrl}/#/send/open`, { width: 400 })
   await page.getByLabel("Token of").fill("obviously-fake-read-token")
   await page.getByRole("button", { name: "Sign in" }).click()
-  await page.getByText("may only look").waitFor()
+  await page.getByText("read-only", { exact: true }).waitFor()
   const isDisabled = async (name: RegExp): Promise<boolean> => {
     const button = page.getByRole("button", { name })
     await button.waitFor()
@@ -183,7 +183,7 @@ test.skipIf(!hasBrowser())("the page of read_token shows everything, and what ac
   }
   expect(await isDisabled(/^Send/)).toBe(true)
   await page.keyboard.press("Control+Enter")
-  await page.getByText("read_token may only look").waitFor()
+  await page.getByText("read_token is read-only").waitFor()
   expect(await overflowPx(page)).toBe(0)
   expect(await accessibilityFindings(page)).toEqual([])
   await page.goto(`${running.adminUrl}/#/refused`)

@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs"
 import type { Overview } from "../../src/admin/api/shapes.ts"
 import { OutcomeWriter } from "../../src/reconcile/outcome-index.ts"
 import { SharedReconcile } from "../../src/reconcile/shared-reconcile.ts"
-import { GITHUB_ENDPOINT, GITHUB_SECRET, GITHUB_TOKEN, GitHubHook } from "../support/github-hook.ts"
+import { GITHUB_SECRET, GitHubHook } from "../support/github-hook.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
@@ -37,7 +37,7 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     new Promise((resolve) => signal.addEventListener("abort", () => resolve()))
   const locked = { code: "log_locked", message: "another process of the service reconciles" }
 
-  test("one of them reconciles, and another one once it has stopped", async () => {
+  test("one replica holds the lease, and another one after it has stopped", async () => {
     const [a, b] = [open(), open()]
     const held = await a.hold()
     await expect(b.hold()).rejects.toMatchObject(locked)
@@ -50,14 +50,14 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     await b.hold()
   })
 
-  test("one that another has replaced stops", async () => {
+  test("a replica whose lease another one has is notified", async () => {
     const held = await open().hold()
     const [key] = (await redis.send("KEYS", "*holder")) as string[]
     await redis.send("SET", key!, "another")
     await aborted(held)
   })
 
-  test("without Redis it stops before another one can begin, and begins again with Redis", async () => {
+  test("without Redis a replica stops before its lease ends, and holds it again with Redis", async () => {
     const a = open()
     const held = await a.hold()
     const beganMs = performance.now()
@@ -71,7 +71,7 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     await redis.start()
   })
 
-  test("what one indexed while Redis was down, another reads", async () => {
+  test("outcomes that one replica indexed while Redis was down are read by another one", async () => {
     const failures: unknown[] = []
     const writer = new OutcomeWriter(open(), HOUR_MS, (error) => failures.push(error))
     await redis.kill()
@@ -89,7 +89,7 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     await writer.close()
   })
 
-  test("a service of two has each event delivered again once, and goes on where the one that reconciles is killed", async () => {
+  test("of two replicas one has each event delivered again once, and the other one continues when it is killed", async () => {
     const ports = [await freePort(), await freePort()] as const
     const urls = ports.map((port) => `http://127.0.0.1:${port}/hooks`)
     await using hook = new GitHubHook(urls[0])
@@ -172,10 +172,6 @@ secret = ${GITHUB_SECRET}
 store = ${redis.url}
 [pipeline:hooks:BrokerSink]
 topic = hooks
-[reconcile:github]
-pipeline = hooks
-credentials = ${GITHUB_TOKEN}
-endpoint = ${GITHUB_ENDPOINT}
-api = ${hook.api}
+${hook.section()}
 every = 1s
 `

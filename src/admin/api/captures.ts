@@ -6,7 +6,7 @@ import type { Captured, CapturedRequest, CaptureQuery } from "../captured.ts"
 import type { Receiver, Service } from "../service.ts"
 import { isOwnPage } from "./gate.ts"
 import { wordsOf } from "./reason-words.ts"
-import { ApiError, looksOnly, route, type ApiRoute } from "./route.ts"
+import { ApiError, needsToken, route, type ApiRoute } from "./route.ts"
 import { CaptureDetail, CaptureExplanation, CaptureSummary, SendResult } from "./shapes.ts"
 import { recordOf, resultOf } from "./submit.ts"
 
@@ -57,14 +57,14 @@ const captureRoutesOf = (service: Service): ApiRoute[] => [
       unmasked: Type.Optional(
         Type.Boolean({
           description:
-            "As it came, secrets included: for the token that may act. Without a token for the page's own origin, not through a proxy.",
+            "As it arrived, secrets included; needs token. If none is set: only from the page's own origin, not through a proxy.",
         }),
       ),
     }),
     response: CaptureDetail,
     async answer({ params: { id }, query: { pipeline, unmasked = false }, request, token, note }) {
       if (unmasked) note({ unmasked: id })
-      if (unmasked && token === "read_token") throw looksOnly()
+      if (unmasked && token === "read_token") throw needsToken()
       if (unmasked && token === "none" && (isForwarded(request) || !isOwnPage(request)))
         throw new ApiError(
           403,

@@ -69,7 +69,7 @@ const PROBLEM = {
 const REFUSED: { readonly [status: number]: string } = {
   400: "A parameter or the body is not as described here.",
   401: "The token is missing or wrong.",
-  403: "The request is of another site's page, or takes the token that may act.",
+  403: "The request is of another site's page, or read_token was sent where token is needed.",
   404: "There is none of this name.",
   413: "The body is too large.",
   415: "Content-Type is not application/json.",

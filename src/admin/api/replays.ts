@@ -54,7 +54,7 @@ export function replayRoutes(replays: Replays): ApiRoute[] {
     }),
     route("POST /api/replays/count", {
       summary: "How many records a replay would send.",
-      onlyLooks: true,
+      isReadOnly: true,
       body: Type.Object({ from: ReplayRequest.properties.from }),
       response: ReplayCount,
       async answer({ body }) {

@@ -57,7 +57,7 @@ export interface Asked<P, Q, B> {
   readonly connection: Peer
   /** Of the caller. */
   readonly token: TokenName
-  /** Adds to what the audit says of the request; of a GET it makes an act. */
+  /** Adds fields to the audit of the request; a GET is audited only if it calls this. */
   note(fields: ActFields): void
 }
 
@@ -74,8 +74,8 @@ interface Declared<P extends ObjectShape, Q extends ObjectShape, B extends Shape
   readonly events?: { readonly [name: string]: Shape }
   /** Whether callers need no token. */
   readonly isOpen?: boolean
-  /** Whether it changes nothing, although it is no GET. */
-  readonly onlyLooks?: boolean
+  /** Whether it changes nothing although it is not a GET, so that `read_token` is enough. */
+  readonly isReadOnly?: boolean
   readonly answer: (
     asked: Asked<Static<P>, Static<Q>, Static<B>>,
   ) => Static<R> | Response | Promise<Static<R> | Response>
@@ -134,15 +134,15 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024
 /** Checks who asks. @returns the caller's token. @throws ApiError 401, 403, 415 */
 export type Admit = (request: Request, route: ApiRoute) => TokenName
 
-/** The refusal of an act that the caller's token does not allow. */
-export const looksOnly = (): ApiError =>
-  new ApiError(403, "read_token may only look; this takes the token that [admin] has as token")
+/** The refusal of an action to `read_token`. */
+export const needsToken = (): ApiError =>
+  new ApiError(403, "read_token is read-only; this needs the token that [admin] has as token")
 
 /**
  * Answers requests by their routes, whose paths were sent in normal form; every error is a problem document. Rejects with a
  * fault.
  *
- * @param audit is called with each act once it has ended
+ * @param audit is called with each action once it has ended
  */
 export function answerBy(routes: readonly ApiRoute[], admit: Admit, audit: (act: Act) => void) {
   const matched = routes
@@ -164,7 +164,7 @@ export function answerBy(routes: readonly ApiRoute[], admit: Admit, audit: (act:
       audit({ action: `${method} ${url.pathname}`, token, remote_address, ...noted, status, ...outcome })
     }
     try {
-      if (noted !== undefined && token === "read_token") throw looksOnly()
+      if (noted !== undefined && token === "read_token") throw needsToken()
       const { groups } = pattern.exec(url)!.pathname
       const params = Object.entries(groups).map(([name, text]) => [name, decodeURIComponent(text!)] as const)
       const asked: Asked<unknown, unknown, unknown> = {
@@ -212,8 +212,8 @@ function findRoute(matched: readonly MatchedRoute[], method: string, url: URL): 
   throw new ApiError(405, `allowed here: ${allowed}`, { Allow: allowed })
 }
 
-const acts = ({ method, isOpen, onlyLooks }: ApiRoute): boolean =>
-  method !== "GET" && isOpen !== true && onlyLooks !== true
+const acts = ({ method, isOpen, isReadOnly }: ApiRoute): boolean =>
+  method !== "GET" && isOpen !== true && isReadOnly !== true
 
 function toResponse(answered: unknown): Response {
   if (answered instanceof Response) return answered

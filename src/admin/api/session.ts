@@ -22,7 +22,7 @@ export function sessionRoutes(
         const name = admission().tokenIn(token)
         if (name === undefined) {
           const waitS = await wrongTokens.count(connection.requestIP(request)?.address ?? "")
-          throw waitS > 0 ? tooManyWrong(waitS) : new ApiError(401, "this is no token of [admin]")
+          throw waitS > 0 ? tooManyWrong(waitS) : new ApiError(401, "this is not a token of [admin]")
         }
         return signed(cookieOf(request, sessions.begin(name)))
       },

@@ -24,7 +24,7 @@ export interface Report {
   result: string
   steps: Step[]
   mistakes: ReportedMistake[]
-  /** What the sender does after the answer that it gets; null: that is not known. */
+  /** What the sender does after the answer that it gets; null: not known. */
   sender: string | null
   /** Lines of the configuration file against the first mistake that has any. */
   configuration: string | null

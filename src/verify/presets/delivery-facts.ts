@@ -60,7 +60,7 @@ function describeRepeats({ repeatsForMs, repeats, repeatsOn }: SenderFacts): str
   return repeatsOn === undefined ? undefined : `sends again${on}`
 }
 
-/** What it does after an answer that is none of success, in clauses that continue its name; none: that is not known. */
+/** What it does after an answer that is not a success, in clauses that continue its name; none: not known. */
 export function describeAfter(status: number, facts: SenderFacts): string[] {
   const { repeatsOn, ...all } = facts
   const { repeatsForMs, repeats, disables } = all

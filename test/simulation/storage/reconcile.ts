@@ -73,8 +73,7 @@ function run(scenario: StorageScenario): Outcome {
         everyMs: 100,
         certified: async (certificate) => {
           if (remote.state !== "up") throw new HooklineError("unavailable", "the broker is down")
-          if (certificate.open > 0)
-            world.violate("an hour is certified of which something is left to ask for")
+          if (certificate.open > 0) world.violate("an hour is certified that has events left to ask for")
           certificates.push(certificate)
         },
         log,

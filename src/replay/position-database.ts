@@ -18,7 +18,6 @@ export class PositionDatabase extends DurableDatabase {
     describe: this.#tables.describe.bind(this.#tables),
     save: this.#tables.save.bind(this.#tables),
     setWaiting: this.#tables.setWaiting.bind(this.#tables),
-    failures: () => this.#tables.countFailures(),
   }
 
   constructor(location: DatabaseLocation) {

@@ -1,4 +1,4 @@
-import { OptionError } from "../../errors.ts"
+import { HooklineError, OptionError } from "../../errors.ts"
 import { TokenFailure, TokenRejected } from "./auth/access-tokens.ts"
 
 /** Reads the client library's errors, which nest: an error may hold several, each with a cause. */
@@ -55,6 +55,10 @@ export function explain(error: unknown): string {
   const { broker, hint } = brokerFailureOf(error) ?? {}
   return `${reasonOf(error)}${broker === undefined ? "" : ` (${broker})`}${hint === undefined ? "" : `; ${hint}`}`
 }
+
+/** The fault of a request that failed with an error of the client library. */
+export const unavailable = (error: unknown): HooklineError =>
+  new HooklineError("unavailable", `Kafka unavailable: ${explain(error)}`, { cause: error })
 
 export function responseOf<Response>(error: unknown): Response | undefined {
   return search(error, ({ response }) => response as Response | undefined)

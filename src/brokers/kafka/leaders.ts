@@ -2,7 +2,7 @@ import { HooklineError } from "../../errors.ts"
 import { BrokerPool } from "./broker-pool.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
-import { explain, partial } from "./failure.ts"
+import { partial, unavailable } from "./failure.ts"
 import { METADATA, type Metadata } from "./metadata.ts"
 import { READ_TIMEOUT_MS } from "./timeouts.ts"
 
@@ -105,6 +105,6 @@ export async function orUnavailable<T>(request: Promise<T>): Promise<T> {
   try {
     return await request
   } catch (error) {
-    throw new HooklineError("unavailable", `Kafka unavailable: ${explain(error)}`, { cause: error })
+    throw unavailable(error)
   }
 }

@@ -4,7 +4,8 @@ import { formatEndpoint } from "../../config/sections/endpoint.ts"
 import { HooklineError } from "../../errors.ts"
 import type { GroupAssigned, ReadGroup } from "../broker.ts"
 import { kafkaClient, type KafkaClient } from "./connection.ts"
-import { explain } from "./failure.ts"
+import { unavailable } from "./failure.ts"
+import { orUnavailable } from "./leaders.ts"
 import type { KafkaOptions } from "./options.ts"
 import { CONNECT_TIMEOUT_MS, GROUP_MS, READ_TIMEOUT_MS } from "./timeouts.ts"
 
@@ -36,11 +37,11 @@ export async function joinKafkaGroup(
   const member = new KafkaGroup(consumer, client, topic)
   try {
     consumer.topics.trackAll(topic)
-    await consumer.joinGroup()
+    await orUnavailable(consumer.joinGroup())
     return member
   } catch (error) {
     await member.close()
-    throw unavailable(error)
+    throw error
   }
 }
 
@@ -77,8 +78,10 @@ class KafkaGroup implements ReadGroup {
     )
     consumer.on("consumer:group:rebalance", () => this.#end())
     consumer.on("consumer:group:join", () => this.#end())
-    consumer.on("consumer:heartbeat:stalled", () => this.#fail("no heartbeat was answered"))
-    consumer.on("error", (error: unknown) => this.#fail(error))
+    consumer.on("consumer:heartbeat:stalled", () =>
+      this.#fail(new HooklineError("unavailable", "no heartbeat was answered")),
+    )
+    consumer.on("error", (error: unknown) => this.#fail(unavailable(error)))
   }
 
   async assigned(): Promise<GroupAssigned> {
@@ -104,12 +107,8 @@ class KafkaGroup implements ReadGroup {
       return { topic: this.#topic, partition, offset: BigInt(offset), leaderEpoch: -1 }
     }).filter(({ partition }) => own.has(partition))
     if (offsets.length === 0) return
-    try {
-      await this.#consumer.commit({ offsets })
-      for (const { partition, offset } of offsets) this.#last.set(partition, Number(offset))
-    } catch (error) {
-      throw unavailable(error)
-    }
+    await orUnavailable(this.#consumer.commit({ offsets }))
+    for (const { partition, offset } of offsets) this.#last.set(partition, Number(offset))
   }
 
   async close(): Promise<void> {
@@ -122,14 +121,9 @@ class KafkaGroup implements ReadGroup {
   }
 
   async #committed(partitions: number[]): Promise<(number | undefined)[]> {
-    try {
-      const found = await this.#consumer.listCommittedOffsets({
-        topics: [{ topic: this.#topic, partitions }],
-      })
-      return (found.get(this.#topic) ?? []).map((offset) => (offset < 0n ? undefined : Number(offset)))
-    } catch (error) {
-      throw unavailable(error)
-    }
+    const topics = [{ topic: this.#topic, partitions }]
+    const found = await orUnavailable(this.#consumer.listCommittedOffsets({ topics }))
+    return (found.get(this.#topic) ?? []).map((offset) => (offset < 0n ? undefined : Number(offset)))
   }
 
   #end(): void {
@@ -137,13 +131,8 @@ class KafkaGroup implements ReadGroup {
     this.#assignment = new AbortController()
   }
 
-  #fail(cause: unknown): void {
-    this.#failure ??= typeof cause === "string" ? new HooklineError("unavailable", cause) : unavailable(cause)
+  #fail(failure: HooklineError): void {
+    this.#failure ??= failure
     this.#assignment.abort()
   }
 }
-
-const unavailable = (error: unknown): HooklineError =>
-  error instanceof HooklineError
-    ? error
-    : new HooklineError("unavailable", `Kafka unavailable: ${explain(error)}`, { cause: error })

@@ -17,7 +17,10 @@ export const AWS_CREDENTIALS_TIMEOUT_MS = 10_000
 export const TOKEN_RETRY_MS = { first: 500, longest: 10_000 }
 /** The part of its lifetime after which a token is renewed: before connections authenticate again, at 0.8 of a session. */
 export const TOKEN_RENEWED_AT = 0.7
-/** Session of a consumer group's member, after which its partitions are given to others, its heartbeats, and how often offsets are committed that have not changed: before Kafka 2.1 they expire within a day. */
+/**
+ * Of a consumer group's member: its session, after which its partitions are reassigned, the interval of its heartbeats, and how
+ * often unchanged offsets are committed again, since before Kafka 2.1 they expire after a day.
+ */
 export const GROUP_MS = { session: 30_000, heartbeat: 3000, again: 12 * 3_600_000 }
 export const READ_TIMEOUT_MS = 10_000
 export const READ_RETRY_MS = 250

@@ -3,7 +3,7 @@ import type { ForwardAbout, PositionStore } from "./forward.ts"
 import type { Stored } from "./position-tables.ts"
 import type { ReplayFailure, ReplayPosition } from "./progress.ts"
 
-/** A position that ends with the process, of a log that does. */
+/** The position in a log that ends with the process. */
 export class MemoryPositions implements PositionStore<ForwardAbout> {
   #stored: Stored<ForwardAbout> | undefined
   readonly read: PositionStore<ForwardAbout>["read"] = () => this.#stored
@@ -66,7 +66,7 @@ export class GroupPositions implements PositionStore<ForwardAbout> {
   }
 
   async save(position: ReplayPosition, failures: readonly ReplayFailure[]): Promise<void> {
-    // first, so that a refused record is never passed and not listed
+    // the file first, so that no refused record is passed without being listed
     await this.#file.save(position, failures)
     await this.#commit(position)
   }

@@ -9,14 +9,14 @@ export class HandledEvent {
   readonly topic: string
   readonly partition: number
   readonly offset: number
-  /** The record's. */
+  /** The record's timestamp. */
   readonly time: Date
   /** undefined: the record has none. */
   readonly key: string | undefined
   readonly value: Uint8Array
   /** As text; of several with one name, the last. */
   readonly headers: ReadonlyMap<string, string>
-  /** Whether it may have been handled before: an attempt failed, or it is among the first that are read after a start. */
+  /** Whether it may have been handled before: an attempt failed, or it is among the first records read after a start. */
   readonly isRepeated: boolean
 
   /** @internal */
@@ -39,15 +39,15 @@ export class HandledEvent {
 }
 
 export interface HandlerContext {
-  /** Aborts when the handler's time is over, or the application stops. */
+  /** Aborts after the `timeout`, or when the application stops. */
   readonly signal: AbortSignal
-  /** From 1. */
+  /** 1 for the first attempt. */
   readonly attempt: number
   /**
-   * Stores the position in a transaction of the handler's, with its effect: neither is without the other. Only with
-   * `position: "transaction"`, where a handler has to call it once.
+   * Stores the position in the handler's transaction, so that position and effect are committed together. Only with
+   * `position: "transaction"`, with which a handler must call it once.
    *
-   * @throws the database's error, where the event was handled already: the transaction has to end then
+   * @throws the database's error, if the event has already been handled: the transaction must be rolled back then
    */
   commitPosition(tx: SqlTag): Promise<void>
 }
@@ -64,9 +64,9 @@ export interface HandlerOptions {
   readonly order?: "key" | undefined
   /** How often an event is handled again that fails while others succeed; then it is a dead letter. Default: 5. */
   readonly retries?: number | undefined
-  /** Topic of the same connection for events that fail. Default: they stay in the log alone. */
+  /** Topic of the same connection for events that fail. Default: they stay only in the log. */
   readonly deadLetter?: string | undefined
-  /** Milliseconds that handling an event may take. Default: 30,000. */
+  /** Milliseconds that a call may take. Default: 30,000. */
   readonly timeout?: number | undefined
   /** Where a new group begins. Default: `end`, with events published from then on. */
   readonly begin?: "beginning" | "end" | undefined
@@ -99,7 +99,7 @@ export function handlerTarget(
       reason,
       durationMs: steadyMs() - startedMs,
     })
-    // what was under way when a process before this one ended is among these
+    // events in flight when the previous process ended are among these
     const isRepeated = attempts > 1 || sent < target.window.records
     try {
       if (isRepeated && (await positions?.has(record)) === true) return end("delivered", "")
@@ -150,7 +150,7 @@ async function handle(
     )
 }
 
-/** What a test gives a handler; the rest is made up. */
+/** What a test sets of an event and its context; the rest has defaults. */
 export interface TestHandling {
   readonly key?: string | undefined
   readonly headers?: { readonly [name: string]: string } | undefined

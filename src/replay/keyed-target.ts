@@ -14,7 +14,7 @@ import type { ReplayTarget, Sent } from "./target.ts"
  *   in doubt   a record failed, and none was accepted since. Only the first records in order are attempted, each once a
  *              round, with growing pauses between rounds. An acceptance ends it.
  *
- * So what the target does to one record is told from what it does to all: while it accepts others, a record that it keeps
+ * This tells a target that fails one record from one that fails all: while it accepts others, a record that it keeps
  * failing is refused for good (`Patience`); where it fails all, they wait.
  */
 
@@ -23,25 +23,25 @@ interface Entry {
   readonly number: number
   readonly resolve: (sent: Sent) => void
   readonly lane: string | undefined
-  /** Records of its partition before it. */
+  /** How many records of its partition were sent before it. */
   readonly sent: number
   attempts: number
   refusals: number
-  /** When it was refused first. */
+  /** When it was first refused. */
   refusedMs: number | undefined
-  /** Failures between which others were accepted, the first not counted. */
+  /** How often it failed although others had been accepted since its previous failure. */
   failedAlone: number
-  /** Acceptances when it failed last; undefined: it has not. */
+  /** The number of acceptances at its last failure; undefined: it has not failed. */
   accepted: number | undefined
   notBeforeMs: number
 }
 
 interface Doubt {
-  /** In this round. */
+  /** Attempted in this round. */
   readonly tried: Set<Entry>
-  /** One more than may be under way, to find out whether those fail alone; undefined: not chosen in this round. */
+  /** A record after the first ones, to find out whether those fail alone; undefined: not chosen in this round. */
   probe: Entry | undefined
-  /** Begun, this one among them. */
+  /** Rounds begun, including this one. */
   rounds: number
   /** Until the next round; 0: no record has failed in this one. */
   pauseMs: number
@@ -58,12 +58,12 @@ export class KeyedTarget implements ReplayTarget {
   readonly #patience: Patience
   readonly #concurrency: number
   readonly #stop = new AbortController()
-  /** Those that are not attempted now, and that no earlier one of their key is before. */
+  /** Records that may be attempted next: not in flight, and the first of their key. */
   readonly #heads = new Set<Entry>()
   /** Records of a key, by key: the first is a head or under way. */
   readonly #lanes = new Map<string, Entry[]>()
   #number = 0
-  /** By partition. */
+  /** How many records were sent, by partition. */
   readonly #sent = new Map<number, number>()
   #active = 0
   #accepted = 0
@@ -125,7 +125,7 @@ export class KeyedTarget implements ReplayTarget {
     return this.#active
   }
 
-  /** Whether the next record may find out if one that fails fails alone. */
+  /** Whether a further record is attempted to find out if a failing one fails alone. */
   get #probes(): boolean {
     const { parkAfterMs, retries } = this.#patience
     return parkAfterMs !== undefined || retries !== undefined
@@ -194,13 +194,13 @@ export class KeyedTarget implements ReplayTarget {
     this.#heads.clear()
     for (const head of heads) {
       this.#heads.add(head)
-      // the target failed all until now; else whether it is this record that it refuses shows at once
+      // after an outage all are attempted at once; otherwise a refused one, to see whether it is refused alone
       if (rounds > 1 || (head.refusals > 0 && this.#patience.parkAfterMs !== undefined)) head.notBeforeMs = 0
     }
   }
 
   #beginDoubt(reason: string): Doubt {
-    // that of a record which fails alone
+    // the timer of a record that fails alone
     clearTimeout(this.#timer?.timer)
     this.#timer = undefined
     return (this.#doubt = { tried: new Set(), rounds: 1, pauseMs: 0, reason, probe: undefined })

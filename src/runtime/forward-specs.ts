@@ -18,7 +18,7 @@ export interface ForwardSpec {
   readonly from: string
   /** undefined: a handler. */
   readonly url: string | undefined
-  /** Of a Kafka consumer group. */
+  /** The Kafka consumer group. */
   readonly group: string
   readonly begin: "beginning" | "end"
   readonly where?: readonly string[] | undefined
@@ -66,7 +66,7 @@ export function handlerSpec({ id, from, handler, options }: PlannedHandler): For
   }
 }
 
-/** What a section says of its requests. @throws OptionError `config` of a file that can't be read, or is unusable */
+/** How a section's requests are made. @throws OptionError `config` of a file that can't be read, or is unusable */
 export function postOptionsOf(values: PlannedForward["values"]): PostOptions {
   const { timeout, headers, tls_ca, tls_certificate, tls_key } = values
   return {

@@ -25,7 +25,7 @@ import { OwnedSection } from "./owned-section.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Transaction } from "./resources.ts"
 
-/** How soon a refused record is published again that the broker could not accept. */
+/** Pause before a refused record is published to the dead-letter topic again. */
 const RETRY_MS = 5000
 /** How long nothing is delivered before that is logged, and how often while it lasts. */
 const PROBLEM = { afterMs: 5000, remindMs: 10 * 60_000 }
@@ -64,7 +64,7 @@ interface ForwardPlace {
   readonly connection: Connection
 }
 
-/** One `[forward:<id>]` section or handler of this service. The writer lock of its position lets one process have it. */
+/** One `[forward:<id>]` section or handler of this service. The writer lock of its position lets only one process run it. */
 export class RunningForward extends OwnedSection {
   readonly #spec: ForwardSpec
   readonly #place: ForwardPlace
@@ -154,7 +154,7 @@ export class RunningForward extends OwnedSection {
     await this.#forward.run()
   }
 
-  /** Notes where records go now. @throws HooklineError `config` where the position is another topic's */
+  /** Stores where records go now. @throws HooklineError `config` where the position is another topic's */
   async #moved(store: PositionStore<ForwardAbout>): Promise<void> {
     const before = (await store.read())?.about
     if (before === undefined) return
@@ -206,7 +206,7 @@ export class RunningForward extends OwnedSection {
     if (lastedMs !== undefined) this.log.info({ lasted_ms: lastedMs }, "delivery resumed")
   }
 
-  /** Keeps a refused record. Its position is saved once this has ended. */
+  /** Publishes a refused record to the dead-letter topic, if there is one. The position is saved after that. */
   async #park(record: StoredRecord, { reason, status }: Refusal): Promise<void> {
     const { id, deadLetters: topic } = this.#spec
     const { partition, offset, key, value } = record

@@ -6,9 +6,9 @@ import { Lasting } from "../clock/lasting.ts"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
 
-/** Pause until it tries again to be the one that runs. */
+/** Pause before a section that does not run is tried again. */
 const RETRY_MS = 2000
-/** After this time it says that it is not. */
+/** How long a section does not run before that is logged, and how often while it lasts. */
 const WAITING = { afterMs: 30_000, remindMs: 24 * 3_600_000 }
 
 /**
@@ -27,7 +27,7 @@ export abstract class OwnedSection {
   readonly #waiting = new Lasting(WAITING)
   #running: Promise<void> = Promise.resolve()
 
-  /** @param fields which section it is, where the log does not say it @param failed the line that says that it does not run */
+  /** @param fields identify the section, where the logger does not @param failed the log line for when it does not run */
   constructor(log: Logger, fields: object, failed: string) {
     this.log = log
     this.#fields = fields
@@ -47,14 +47,14 @@ export abstract class OwnedSection {
     return this.#stopping.signal
   }
 
-  /** It has its file, and runs. */
+  /** Called by `run` once the section has its lock and runs. */
   protected runs(): void {
     this.problem = undefined
     this.isElsewhere = false
     this.#waiting.ended()
   }
 
-  /** Runs until the signal aborts, or for once; then it is called again after a time. */
+  /** Runs until the signal aborts, or once; it is called again after a pause. */
   protected abstract run(): Promise<void>
 
   async #run(): Promise<void> {

@@ -62,8 +62,9 @@ class KafkaGroup implements ReadGroup {
   readonly #consumer: Consumer
   readonly #client: KafkaClient
   readonly #topic: string
-  /** Aborted when the assignment ends, with why where that is a failure. */
+  /** Aborted when the assignment ends. */
   #assignment = new AbortController()
+  /** Why it is no longer a member; undefined: it is one. */
   #failure: HooklineError | undefined
   readonly #last = new Map<number, number>()
   readonly #again: Timer
@@ -101,7 +102,7 @@ class KafkaGroup implements ReadGroup {
   }
 
   async commit(next: ReadonlyMap<number, number>): Promise<void> {
-    // a partition that is another's by now has its position
+    // for a partition that was reassigned, its new member's position counts
     const own = new Set(this.#partitions)
     const offsets = Array.from(next, ([partition, offset]) => {
       return { topic: this.#topic, partition, offset: BigInt(offset), leaderEpoch: -1 }
@@ -115,7 +116,7 @@ class KafkaGroup implements ReadGroup {
     clearInterval(this.#again)
     this.#end()
     this.#consumer.removeAllListeners("error").on("error", () => {})
-    // a broker that does not answer notices by the session's end
+    // a broker that does not answer removes the member when its session ends
     await this.#consumer.close(true).catch(() => {})
     this.#client.tokens?.close()
   }

@@ -113,13 +113,13 @@ export type AdminOptions = {
   readonly listen?: AdminOptionsGiven["listen"]
   /** Token that callers must present as `Authorization: Bearer <token>`. Without it every client is served. */
   readonly token?: AdminOptionsGiven["token"]
-  /** A second token, whose holders may look and not act: page, API and metrics, but no sending, replays, log level or secrets; see admin.md. Needs `token`. */
+  /** A second, read-only token: its holders have the page, the API and metrics, but can't send events, start replays, change the log level or read secrets; see admin.md. Needs `token`. */
   readonly readToken?: AdminOptionsGiven["readToken"]
   /** A PEM file with the certificate and its chain; with it the listener speaks HTTPS. Needs `tlsKey`. */
   readonly tlsCertificate?: AdminOptionsGiven["tlsCertificate"]
   /** A PEM file with the certificate's key. Needs `tlsCertificate`. */
   readonly tlsKey?: AdminOptionsGiven["tlsKey"]
-  /** Topic for a record of each act, by whom and how it ended: `<connection>/<topic>`; see admin.md. Default: only the log has it. */
+  /** Topic to which each action is published, with who did it and how it ended: `<connection>/<topic>`; see admin.md. Default: actions are only logged. */
   readonly auditTopic?: AdminOptionsGiven["auditTopic"]
   /** Accepted values of `Host`, in addition to `localhost` and IP addresses; requests with another get 421, against DNS rebinding. */
   readonly hosts?: AdminOptionsGiven["hosts"]

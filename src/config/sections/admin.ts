@@ -68,7 +68,7 @@ export const ADMIN = defineSection({
       secret: true,
       needs: "token",
       reload: "live",
-      doc: "A second token, whose holders may look and not act: page, API and metrics, but no sending, replays, log level or secrets; see admin.md.",
+      doc: "A second, read-only token: its holders have the page, the API and metrics, but can't send events, start replays, change the log level or read secrets; see admin.md.",
     }),
     tls_certificate: file({
       optional: true,
@@ -86,7 +86,7 @@ export const ADMIN = defineSection({
       ...TOPIC_PLACE,
       optional: true,
       reload: "live",
-      doc: "Topic for a record of each act, by whom and how it ended: `<connection>/<topic>`; see admin.md. Default: only the log has it.",
+      doc: "Topic to which each action is published, with who did it and how it ended: `<connection>/<topic>`; see admin.md. Default: actions are only logged.",
     }),
     hosts: list(hostName, {
       optional: true,

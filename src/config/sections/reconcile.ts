@@ -25,13 +25,13 @@ export const RECONCILE = defineSection({
       optional: true,
       accepts: (value) => isApi(value),
       form: "an https:// URL",
-      doc: "Base URL of the API, for a sender's sandbox or an installation of one's own, such as `https://github.example.com/api/v3`. Default: the sender's.",
+      doc: "Base URL of the API, for a sender's sandbox or a self-hosted installation, such as `https://github.example.com/api/v3`. Default: the sender's.",
     }),
     requests_per_hour: integer({
       min: 1,
       max: 10_000_000,
       optional: true,
-      doc: "How many requests an hour it makes at most, redeliveries among them. Default: what the sender's documentation allows one client, and less where others use the same credentials: 2000 of GitHub's 5000. An installation of one's own may have no limit.",
+      doc: "Limit of requests an hour, including redeliveries. Default: what the sender's documentation allows one client, or less where others use the same credentials: 2000 of GitHub's 5000. A self-hosted installation may have no limit.",
     }),
     every: duration({ minMs: 1000, maxMs: DAY_MS, default: "10m", doc: "How often it compares." }),
     window: duration({

@@ -232,8 +232,7 @@ export class Reconciler {
           const problem = await target.problem()
           if (problem !== undefined)
             throw new HooklineError("unavailable", `the pipeline accepts no events to ask for: ${problem}`)
-          await this.#recover(event, round)
-          events++
+          if (await this.#recover(event, round)) events++
         } catch (error) {
           if (signal.aborted || !(error instanceof HooklineError)) throw error
           return { round, events, problem: error.message }
@@ -241,17 +240,22 @@ export class Reconciler {
     }
   }
 
-  /** Counts an attempt before it is made, so that a crash leads to no extra one, and takes it back if it was not made. */
-  async #recover({ id, delivery, body, attempts: before }: MissingEvent, round: number): Promise<void> {
+  /**
+   * Counts an attempt before it is made, so that a crash leads to no extra one, and takes it back if it was not made.
+   *
+   * @returns false: replicas have made all attempts
+   */
+  async #recover({ id, delivery, body, attempts: before }: MissingEvent, round: number): Promise<boolean> {
     const { api, ledger, target, shared, signal } = this.#of
     const attempts = (await shared?.attempt(id, 1)) ?? before + 1
     await ledger.do("attempt", id, round, attempts)
-    if (attempts > MOST_ATTEMPTS) return
+    if (attempts > MOST_ATTEMPTS) return false
     try {
       const isPublished = api.listing.redeliver === undefined
       const attempted = isPublished ? target.inject!(body ?? "") : api.redeliver(delivery)
       const { outcome, reason } = await attempted
       await ledger.do("settle", id, outcome ?? null, reason)
+      return true
     } catch (error) {
       signal.throwIfAborted()
       await shared?.attempt(id, -1)

@@ -1,9 +1,16 @@
 import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { mkdirSync } from "node:fs"
+import pino from "pino"
 import type { Overview } from "../../src/admin/api/shapes.ts"
+import { HOUR_MS } from "../../src/reconcile/certificate.ts"
+import { Ledger } from "../../src/reconcile/ledger.ts"
+import { ledgerIn } from "../../src/reconcile/ledger-database.ts"
+import { LISTINGS } from "../../src/reconcile/listings.ts"
+import { Reconciler } from "../../src/reconcile/reconciler.ts"
+import { SenderApi } from "../../src/reconcile/sender-api.ts"
 import { OutcomeWriter } from "../../src/reconcile/outcome-index.ts"
 import { SharedReconcile } from "../../src/reconcile/shared-reconcile.ts"
-import { GITHUB_SECRET, GitHubHook } from "../support/github-hook.ts"
+import { GITHUB_ENDPOINT, GITHUB_SECRET, GITHUB_TOKEN, GitHubHook } from "../support/github-hook.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
@@ -12,7 +19,6 @@ import { hasRedis, startRedis, type OwnRedis } from "../support/redis.ts"
 setDefaultTimeout(120_000)
 
 const LEASE_MS = 600
-const HOUR_MS = 3_600_000
 
 describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
   let redis: OwnRedis
@@ -94,6 +100,8 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     const urls = ports.map((port) => `http://127.0.0.1:${port}/hooks`)
     await using hook = new GitHubHook(urls[0])
     hook.deliveredAgoMs = 300_000
+    // it is half past by the sender's clock: no hour ends in between, whose certificate event 4 would change
+    hook.aheadMs = HOUR_MS / 2 - (Date.now() % HOUR_MS)
     for (const guid of ["1", "2", "3"]) await hook.send(guid)
     using folder = temporaryFolder()
     const replica = (name: string, port: number) =>
@@ -135,6 +143,39 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     while ((await problem()) === null) await Bun.sleep(50)
     await using b = await startHookline(configuration(redis, hook, ports[1]), { folder: `${folder.path}/b` })
     expect(await b.logged(({ msg }) => msg === "reconciled")).toMatchObject({ recovered: 1, open: 0 })
+  })
+
+  test("an event that replicas have asked for three times is neither asked for again nor awaited", async () => {
+    await using hook = new GitHubHook()
+    hook.deliveredAgoMs = 300_000
+    await hook.send("1")
+    const shared = open()
+    await shared.hold()
+    for (const attempt of [1, 2, 3]) expect(await shared.attempt("1", 1)).toBe(attempt)
+    using folder = temporaryFolder()
+    const lines: string[] = []
+    const add = (_fields: unknown, line: string): void => void lines.push(line)
+    const { signal } = new AbortController()
+    const access = { credentials: GITHUB_TOKEN, api: hook.api, endpoint: GITHUB_ENDPOINT }
+    const ledger = new Ledger(ledgerIn(folder.path, "github"), pino({ level: "silent" }))
+    const reconciler = new Reconciler({
+      id: "github",
+      provider: "github",
+      api: new SenderApi(LISTINGS["github"]!, access, signal),
+      ledger,
+      index: undefined,
+      shared,
+      target: { problem: async () => undefined, inject: undefined, isAt: () => true },
+      windowMs: HOUR_MS,
+      everyMs: HOUR_MS,
+      certified: async () => {},
+      log: { info: add, warn: add, error: add } as never,
+      signal,
+    })
+    opened.push({ [Symbol.asyncDispose]: () => reconciler.close() })
+    expect(await reconciler.pass()).toMatchObject({ missing: 1, open: 0, unrecoverable: 1 })
+    expect(hook.requests.filter((it) => it.startsWith("POST"))).toEqual([])
+    expect(lines).not.toContain("asked for missing events")
   })
 
   test("hookline reconcile ends once another process may reconcile", async () => {

@@ -240,11 +240,7 @@ export class Reconciler {
     }
   }
 
-  /**
-   * Counts an attempt before it is made, so that a crash leads to no extra one, and takes it back if it was not made.
-   *
-   * @returns false: replicas have made all attempts
-   */
+  /** Counts an attempt first, so that a crash leads to no extra one, takes it back if it failed. @returns false: none is left */
   async #recover({ id, delivery, body, attempts: before }: MissingEvent, round: number): Promise<boolean> {
     const { api, ledger, target, shared, signal } = this.#of
     const attempts = (await shared?.attempt(id, 1)) ?? before + 1
@@ -252,8 +248,7 @@ export class Reconciler {
     if (attempts > MOST_ATTEMPTS) return false
     try {
       const isPublished = api.listing.redeliver === undefined
-      const attempted = isPublished ? target.inject!(body ?? "") : api.redeliver(delivery)
-      const { outcome, reason } = await attempted
+      const { outcome, reason } = await (isPublished ? target.inject!(body ?? "") : api.redeliver(delivery))
       await ledger.do("settle", id, outcome ?? null, reason)
       return true
     } catch (error) {

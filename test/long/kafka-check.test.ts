@@ -67,6 +67,7 @@ test("exits 69 when Kafka can't be reached, also as JSON", async () => {
         verification: "none",
       },
     ],
+    reconciles: [],
     forwards: [],
     admin: "off",
     reached: [

@@ -1,50 +1,109 @@
 import { lookup } from "node:dns/promises"
 import { isIP } from "node:net"
+import ipaddr from "ipaddr.js"
 import { steadyMs } from "../clock/clock.ts"
 import { addressTest } from "../senders/addresses.ts"
-import { proxyFor, unbracketed } from "./proxied-fetch.ts"
+import { proxiedFetch, proxyFor, unbracketed } from "./proxied-fetch.ts"
 
 /*
  * Addresses that no record is posted to: those of the link, where clouds have their metadata services, and the metadata
- * addresses that are elsewhere. A name is resolved and its addresses are checked, at most once in CHECKED_MS; through a proxy
- * the proxy resolves it.
+ * addresses that are elsewhere. A name is resolved at most once in CHECKED_MS, its addresses are checked, and the request
+ * goes to one of these, whatever the name leads to by then. Through a proxy the proxy resolves it.
  */
+
+/** Why nothing is posted to a host that is an address; undefined: it is none, or one that is allowed. */
+export type AddressRule = (host: string) => string | undefined
 
 /** https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html; Alibaba Cloud, Oracle Cloud, Azure */
 const METADATA = ["fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"]
 const isRefused = addressTest(["169.254.0.0/16", "fe80::/10", ...METADATA])
 const CHECKED_MS = 10_000
 
-/** Why nothing is posted to a host that is an address; undefined: it is none, or one that is allowed. */
-export function refusedHost(host: string): string | undefined {
-  const name = unbracketed(host)
+/** The rule for URLs of the configuration. */
+export const refusedHost: AddressRule = (host) => {
+  const name = withoutTranslation(unbracketed(host))
   return isRefused(name)
     ? `${name} is a link-local or cloud metadata address, to which nothing is posted`
     : undefined
 }
 
-/** Checks one URL before each request. @returns why it is not requested now */
-export function addressCheck(url: URL): () => Promise<string | undefined> {
-  const refused = refusedHost(url.hostname)
+/** The IPv4 address within one that a NAT64 gateway or the operating system translates; other hosts as they are. */
+function withoutTranslation(host: string): string {
+  if (isIP(host) !== 6) return host
+  const bytes = ipaddr.process(host).toByteArray()
+  const isTranslated = TRANSLATED.some((prefix) => prefix.every((byte, at) => bytes[at] === byte))
+  return isTranslated && bytes.length === 16 ? bytes.slice(12).join(".") : host
+}
+
+/** `64:ff9b::/96` (RFC 6052) and `::/96` (RFC 4291, 2.5.5.1) */
+const TRANSLATED = [[0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0], Array<number>(12).fill(0)]
+
+/**
+ * Requests one URL, of which each request may change all but the host.
+ *
+ * @param everyMs after which the name is resolved again
+ */
+export function pinnedFetch(
+  url: URL,
+  rule: AddressRule,
+  resolve: Resolve = resolveHost,
+  everyMs = CHECKED_MS,
+) {
+  const name = unbracketed(url.hostname)
+  const refused = rule(name)
   let untilMs = 0
-  let found = Promise.resolve(refused)
-  return () => {
-    if (refused === undefined && steadyMs() >= untilMs) {
-      untilMs = steadyMs() + CHECKED_MS
-      found = resolved(url)
+  let found: Promise<readonly string[]> = Promise.resolve([])
+  /** The one of `found` that is tried first. */
+  let first = 0
+  const addresses = (): Promise<readonly string[]> => {
+    if (steadyMs() < untilMs) return found
+    untilMs = steadyMs() + everyMs
+    return (found = checkedAddresses(name, rule, resolve).catch((error: unknown) => {
+      untilMs = 0
+      throw error
+    }))
+  }
+  /** @throws Error, ProxyFailure */
+  return async (asked: string, init: BunFetchRequestInit & { readonly headers: Headers }) => {
+    if (refused !== undefined) throw new Error(refused)
+    if (isIP(name) !== 0 || proxyFor(url) !== undefined) return proxiedFetch(asked, init)
+    const all = await addresses()
+    if (!init.headers.has("host")) init.headers.set("host", url.host)
+    const tls = url.protocol === "https:" ? { tls: { ...init.tls, serverName: name } } : {}
+    const target = new URL(asked)
+    const end = first + all.length
+    for (let at = first; ;) {
+      const address = all[at++ % all.length]!
+      target.hostname = isIP(address) === 6 ? `[${address}]` : address
+      try {
+        return await proxiedFetch(target, { ...init, ...tls, proxy: false })
+      } catch (error) {
+        first = at
+        if (at === end || !UNCONNECTED.has(`${(error as { code?: unknown }).code}`)) throw error
+      }
     }
-    return found
   }
 }
 
-async function resolved(url: URL): Promise<string | undefined> {
-  if (proxyFor(url) !== undefined || isIP(unbracketed(url.hostname)) !== 0) return undefined
-  try {
-    const all = await lookup(url.hostname, { all: true })
-    const refused = all.flatMap(({ address }) => refusedHost(address) ?? [])
-    return refused.length === 0 ? undefined : `${url.hostname}: ${refused[0]}`
-  } catch {
-    // the request says why
-    return undefined
+/** Codes of requests of which nothing was sent. */
+const UNCONNECTED = new Set(["ConnectionRefused", "ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH"])
+
+/** Finds the addresses of a name, at least one. @throws Error */
+type Resolve = (name: string) => Promise<readonly string[]>
+
+const resolveHost: Resolve = async (name) =>
+  (await lookup(name, { all: true, order: "ipv4first" })).map(({ address }) => address)
+
+/** @throws Error for a name that is unknown, or has an address that is refused */
+async function checkedAddresses(
+  name: string,
+  rule: AddressRule,
+  resolve: Resolve,
+): Promise<readonly string[]> {
+  const all = await resolve(name)
+  for (const address of all) {
+    const refused = rule(address)
+    if (refused !== undefined) throw new Error(`${name}: ${refused}`)
   }
+  return all
 }

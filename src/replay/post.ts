@@ -1,7 +1,7 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { steadyMs } from "../clock/clock.ts"
-import { fetchFailure, proxiedFetch, throughProxy } from "../outgoing/proxied-fetch.ts"
-import { addressCheck } from "../outgoing/refused-addresses.ts"
+import { fetchFailure, throughProxy } from "../outgoing/proxied-fetch.ts"
+import { pinnedFetch, refusedHost } from "../outgoing/refused-addresses.ts"
 import type { Sendable, Signer } from "../verify/verifier.ts"
 import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
 import { KeyedTarget } from "./keyed-target.ts"
@@ -33,14 +33,12 @@ function posting(
   url: URL,
   { timeoutMs = TIMEOUT_MS, headers = [], signer, tls }: PostOptions,
 ): KeyedTargetOptions["attempt"] {
-  const refusedAddress = addressCheck(url)
+  const fetch = pinnedFetch(url, refusedHost)
   return async (record, signal) => {
     const startedMs = steadyMs()
     try {
-      const refused = await refusedAddress()
-      if (refused !== undefined) throw new Error(refused)
       const request = await toRequest(url, record, headers, signer)
-      const response = await proxiedFetch(request.url, {
+      const response = await fetch(request.url, {
         method: "POST",
         headers: request.headers,
         body: request.body,

@@ -10,7 +10,7 @@ import type { Verification } from "../verify/presets/providers.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
 import type { Captured, CapturedRequest, CaptureQuery, PublishedPlace } from "./captured.ts"
 import type { ActivitySample } from "./history.ts"
-import type { ReconcileState } from "../reconcile/reconciler.ts"
+import type { ReconcileState } from "../reconcile/reconciliation.ts"
 import type { Replays } from "./replays.ts"
 
 /** The application as the probes see it. */

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import pino from "pino"
 import { loadForCommand } from "../config/file/load.ts"
 import { HooklineError } from "../errors.ts"
-import { toRecord, type Certificate } from "../reconcile/certificate.ts"
+import type { Certificate } from "../reconcile/certificate.ts"
 import { LISTINGS } from "../reconcile/listings.ts"
 import { SenderApi } from "../reconcile/sender-api.ts"
 import { SharedReconcile } from "../reconcile/shared-reconcile.ts"
@@ -35,7 +35,8 @@ export async function reconcile(id: string, flags: ReconcileFlags): Promise<void
     return
   }
   const app = Application.fromFile(flags.config)
-  const place = placeIn(planned, configuration.baseDir, app.connectionIds(), (it) => app.connection(it))
+  const connections = { keys: () => app.connectionIds(), get: (it: string) => app.connection(it) }
+  const place = placeIn(planned, { baseDir: configuration.baseDir, connections })
   await using opened = new AsyncDisposableStack()
   const isDryRun = flags.dryRun === true
   const held =
@@ -56,14 +57,14 @@ export async function reconcile(id: string, flags: ReconcileFlags): Promise<void
   const window = await reconciler.pass({ sinceMs: flags.since, isDryRun })
   const { endpoint, problem } = reconciler.state
   if (flags.json === true)
-    console.log(JSON.stringify({ reconcile: id, endpoint: endpoint ?? null, ...toRecord(window) }))
+    console.log(JSON.stringify({ reconcile: id, endpoint: endpoint ?? null, ...window }))
   else for (const line of describe(listing.title, window, endpoint)) console.log(escapeLine(line))
   if (problem !== undefined) throw new HooklineError("unavailable", problem)
   if (window.open + window.unrecoverable > 0) process.exitCode = 1
 }
 
 function* describe(title: string, it: Certificate, endpoint: string | undefined): Iterable<string> {
-  const { from, to, accounted, ids } = toRecord(it)
+  const { from, to, accounted, ids } = it
   const outcomes = Object.entries(accounted).map(([outcome, count]) => `${count} ${outcome}`)
   const all = [...outcomes, ...(it.pending > 0 ? [`${it.pending} still being tried by the sender`] : [])]
   yield `${title} lists ${it.listed} events from ${from} to ${to}: ${all.join(", ") || "none has ended here"}`

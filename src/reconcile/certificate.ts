@@ -1,13 +1,11 @@
 export const HOUR_MS = 3_600_000
 
-/** What a sender lists of a time, and what became of it. */
+/** What a sender lists of a time, and what became of it: as the ledger, records, the API and commands have it. */
 export interface Certificate {
-  /** Milliseconds since 1970, by the sender's clock. */
-  readonly fromMs: number
-  readonly toMs: number
+  /** RFC 3339, by the sender's clock. */
+  readonly from: string
+  readonly to: string
   readonly listed: number
-  /** By outcome. */
-  readonly accounted: { readonly [outcome: string]: number }
   /** That the sender itself is still trying to deliver. */
   readonly pending: number
   /** That did not end here for good when the sender sent them; of these: */
@@ -16,21 +14,10 @@ export interface Certificate {
   /** To be asked for. */
   readonly open: number
   readonly unrecoverable: number
-  /** The first of them. */
-  readonly ids: { readonly recovered: readonly string[]; readonly unrecoverable: readonly string[] }
   /** 1, and more where a later list changed it. */
   readonly revision: number
+  /** By outcome. */
+  readonly accounted: { readonly [outcome: string]: number }
+  /** The first of them. */
+  readonly ids: { readonly recovered: string[]; readonly unrecoverable: string[] }
 }
-
-/** A certificate as records, the API and commands have it. */
-export const toRecord = ({ fromMs, toMs, accounted, ids, ...counts }: Certificate) => ({
-  from: new Date(fromMs).toISOString(),
-  to: new Date(toMs).toISOString(),
-  ...counts,
-  accounted: { ...accounted },
-  ids: { recovered: [...ids.recovered], unrecoverable: [...ids.unrecoverable] },
-})
-
-/** Whether two replicas certify the same of an hour, apart from what each has recovered itself. */
-export const isSame = (one: Certificate, other: Certificate): boolean =>
-  one.listed === other.listed && one.pending === other.pending && one.unrecoverable === other.unrecoverable

@@ -66,9 +66,6 @@ export function ledgerIn(directory: string, id: string): DatabaseLocation {
 }
 
 export class LedgerDatabase extends DurableDatabase {
-  /** Ids without an outcome, while an index is searched for them. */
-  #sought = new Set<string>()
-
   constructor(location: DatabaseLocation) {
     super(location, {
       pageBytes: PAGE_BYTES,
@@ -130,31 +127,19 @@ export class LedgerDatabase extends DurableDatabase {
       return { next }
     },
 
-    /** Begins the search of an index. @returns when the oldest event without an outcome was sent; undefined: all have one */
-    seek: (): number | undefined => {
-      const rows = this.db
-        .query<{ id: string; at: number }, []>("SELECT id, at FROM events WHERE outcome IS NULL ORDER BY at")
-        .all()
-      this.#sought = new Set(rows.map(({ id }) => id))
-      return rows[0]?.at
-    },
-
     /** Sets outcomes by lines of an index, `outcome<tab>id`. */
     found: (lines: string): void => {
-      const found = new Map<string, string>()
-      for (const line of lines.split("\n")) {
-        const [outcome = "", id = ""] = line.split("\t")
-        // an event that was refused first may have been accepted then
-        if (this.#sought.has(id) && (outcome === "accepted" || !found.has(id))) found.set(id, outcome)
-      }
-      if (found.size === 0) return
       const set = this.db.query(
-        "UPDATE events SET outcome = ?2, body = NULL WHERE id = ?1 AND outcome IS NULL",
+        // an event that was refused first may have been accepted then
+        `UPDATE events SET outcome = ?2, body = NULL
+         WHERE id = ?1 AND (outcome IS NULL OR ?2 = 'accepted' AND outcome <> ?2)`,
       )
       this.transact(() => {
-        for (const [id, outcome] of found) set.run(id, outcome)
+        for (const line of lines.split("\n").slice(0, -1)) {
+          const [outcome, id] = line.split("\t") as [string, string]
+          set.run(id, outcome)
+        }
       })
-      for (const id of found.keys()) this.#sought.delete(id)
     },
 
     /** Begins a round of asking for events. */
@@ -228,12 +213,12 @@ export class LedgerDatabase extends DurableDatabase {
           ({ id }) => id,
         )
       return {
-        fromMs,
-        toMs,
+        from: new Date(fromMs).toISOString(),
+        to: new Date(toMs).toISOString(),
         ...sums!,
+        revision: 1,
         accounted: Object.fromEntries(ended.map(({ outcome, n }) => [outcome, n])),
         ids: { recovered: ids("recovered"), unrecoverable: ids("unrecoverable") },
-        revision: 1,
       }
     },
 
@@ -259,7 +244,7 @@ export class LedgerDatabase extends DurableDatabase {
       this.transact(() =>
         this.db
           .query("INSERT OR REPLACE INTO certificates VALUES (?, ?)")
-          .run(certificate.fromMs, JSON.stringify(certificate)),
+          .run(Date.parse(certificate.from), JSON.stringify(certificate)),
       )
     },
 

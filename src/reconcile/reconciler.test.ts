@@ -7,7 +7,8 @@ import { ledgerIn } from "./ledger-database.ts"
 import { Ledger } from "./ledger.ts"
 import type { Listing } from "./listing.ts"
 import { LISTINGS } from "./listings.ts"
-import { Reconciler, type Target } from "./reconciler.ts"
+import { Reconciler } from "./reconciler.ts"
+import type { Target } from "./reconciliation.ts"
 import { SenderApi } from "./sender-api.ts"
 
 /** The row as it is, with a sender that is quick. */
@@ -230,7 +231,7 @@ test("an hour is certified once, again where a late listing changes it, and agai
   await reconciler.pass()
   const first = certificates.splice(0)
   expect(first[0]).toEqual(failed!)
-  expect(new Set(first.map((it) => it.fromMs)).size).toBe(first.length)
+  expect(new Set(first.map((it) => it.from)).size).toBe(first.length)
   await reconciler.pass()
   expect(certificates).toEqual([])
   hook.deliveredAgoMs = 1.5 * HOUR_MS

@@ -1,14 +1,10 @@
 import { pause, steadyMs } from "../clock/clock.ts"
 import { Lasting } from "../clock/lasting.ts"
 import { HooklineError } from "../errors.ts"
-import type { Logger } from "../telemetry/log.ts"
-import { EndpointWatch } from "./endpoint-watch.ts"
-import type { Ledger } from "./ledger.ts"
-import { HOUR_MS, isSame, toRecord, type Certificate } from "./certificate.ts"
+import { HOUR_MS, type Certificate } from "./certificate.ts"
 import { MOST_ATTEMPTS, type MissingEvent } from "./ledger-database.ts"
-import type { OutcomeStore } from "./outcome-index.ts"
-import { SenderRefusal, type Attempted, type SenderApi } from "./sender-api.ts"
-import type { SharedReconcile } from "./shared-reconcile.ts"
+import { NO_PASS, type Reconciliation, type ReconcileState } from "./reconciliation.ts"
+import { SenderRefusal } from "./sender-api.ts"
 
 /*
  * A pass over a sender's list:
@@ -35,67 +31,20 @@ const KEPT_MS = 31 * 24 * HOUR_MS
 const PATIENCE = 3
 const MOST_PAGES = 10_000
 
-/** The pipeline that the sender's events go to. */
-export interface Target {
-  /** Why it accepts no events; undefined: it does. */
-  problem(): Promise<string | undefined>
-  /** Publishes a listed event; undefined: not without `inject`. @throws HooklineError `unavailable`: it was not tried */
-  readonly inject: ((body: string) => Promise<Attempted>) | undefined
-  /** Whether a URL may lead to it. */
-  isAt(url: string): boolean
-}
-
-export interface Reconciliation {
-  readonly id: string
-  readonly provider: string
-  readonly api: SenderApi
-  readonly ledger: Ledger
-  /** undefined: the list says what the sender got. */
-  readonly index: OutcomeStore | undefined
-  /** undefined: there are no replicas. */
-  readonly shared: SharedReconcile | undefined
-  readonly target: Target
-  readonly windowMs: number
-  readonly everyMs: number
-  readonly certified: (certificate: Certificate) => Promise<void>
-  readonly log: Pick<Logger, "info" | "warn" | "error">
-  readonly signal: AbortSignal
-}
-
-/** What is known of a reconcile, for the page and the metrics. */
-export interface ReconcileState {
-  /** Milliseconds since 1970; undefined: no pass has read the whole list yet. */
-  readonly completeAtMs: number | undefined
-  /** Why the last pass failed. */
-  readonly problem: string | undefined
-  /** What is wrong with the endpoint. */
-  readonly endpoint: string | undefined
-  /** The window that the last pass read. */
-  readonly window: Certificate | undefined
-  /** The newest first. */
-  readonly certificates: readonly Certificate[]
-}
-
 export class Reconciler {
   readonly #of: Reconciliation
   readonly #failing = new Lasting({ remindMs: HOUR_MS })
-  readonly #endpoint: EndpointWatch
+  readonly #misconfigured = new Lasting({ remindMs: 24 * HOUR_MS })
   /** When the last complete listing began, or this was opened; by the steady clock. */
   #listedMs = steadyMs()
-  #state: Omit<ReconcileState, "endpoint"> = {
-    completeAtMs: undefined,
-    problem: undefined,
-    window: undefined,
-    certificates: [],
-  }
+  #state = NO_PASS
 
   constructor(reconciliation: Reconciliation) {
     this.#of = reconciliation
-    this.#endpoint = new EndpointWatch(reconciliation)
   }
 
   get state(): ReconcileState {
-    return { ...this.#state, endpoint: this.#endpoint.problem }
+    return this.#state
   }
 
   /** 0: what is missing can only be reported. */
@@ -108,12 +57,11 @@ export class Reconciler {
   async run(): Promise<void> {
     const { signal, everyMs, log, id } = this.#of
     while (!signal.aborted) {
-      const failed = await this.pass().then(
-        () => undefined,
+      const problem = await this.pass().then(
+        () => this.#state.problem,
         (error: Error) => error.message,
       )
       if (signal.aborted) return
-      const problem = failed ?? this.#state.problem
       this.#state = { ...this.#state, problem }
       if (problem === undefined) {
         const lastedMs = this.#failing.ended()
@@ -138,9 +86,9 @@ export class Reconciler {
   async pass(how: { sinceMs?: number | undefined; isDryRun?: boolean } = {}): Promise<Certificate> {
     const { sinceMs, isDryRun = false } = how
     const { api, ledger, id, log, target, shared, windowMs } = this.#of
-    await this.#endpoint.look()
+    await this.#look()
     const { startedMs, fromMs } = await this.#list(sinceMs)
-    await this.#search(fromMs)
+    await this.#search()
     const asked = isDryRun ? undefined : await this.#ask(startedMs)
     if (asked !== undefined && asked.events > 0) {
       const did = target.inject && !api.listing.redeliver ? "published" : "asked for"
@@ -160,6 +108,32 @@ export class Reconciler {
     if ((asked?.events ?? 0) > 0)
       log.info({ reconcile: id, listed, missing, recovered, open, unrecoverable }, "reconciled")
     return window
+  }
+
+  /** Checks the endpoint as the sender has it configured. Where its API fails, that is logged, and the pass continues. */
+  async #look(): Promise<void> {
+    const { api, ledger, log, id, target, signal } = this.#of
+    const found = await api.endpoint().catch((error: Error) => {
+      signal.throwIfAborted()
+      log.warn({ reconcile: id, problem: error.message }, "can't look at the sender's endpoint")
+    })
+    if (!found) return
+    const { isActive, url, events, last } = found
+    const { endpoint: before } = await ledger.do("progress")
+    const now = `${url ?? ""} ${events ?? ""}`
+    if (before !== undefined && before !== now)
+      log.warn({ reconcile: id, before, now }, "the sender's endpoint has another URL or other events")
+    if (before !== now) await ledger.do("save", { endpoint: now })
+    const why = last === undefined ? "" : ` (${last})`
+    const disabled = `is disabled${why}; enable it, or run hookline reconcile ${id} --enable`
+    const elsewhere = `sends to ${url}, which is not this pipeline's URL`
+    const isElsewhere = url !== undefined && !target.isAt(url)
+    const problems = [...(isActive ? [] : [disabled]), ...(isElsewhere ? [elsewhere] : [])]
+    const endpoint = problems.length === 0 ? undefined : `the endpoint ${problems.join(", and ")}`
+    this.#state = { ...this.#state, endpoint }
+    if (endpoint === undefined) this.#misconfigured.ended()
+    else if (this.#misconfigured.began(endpoint) !== undefined)
+      log.error({ reconcile: id, endpoint }, "the sender's endpoint needs action")
   }
 
   /** Reads the list. @returns from when it listed, and the sender's time when it began */
@@ -209,13 +183,13 @@ export class Reconciler {
     return Math.min(wantedMs, ...knownMs.map((it) => it - OVERLAP * api.listing.latencyMs))
   }
 
-  async #search(fromMs: number): Promise<void> {
+  async #search(): Promise<void> {
     const { index, ledger, api } = this.#of
-    if (index === undefined) return
-    const oldestMs = await ledger.do("seek")
+    const oldestMs = index && (await ledger.do("oldestOpen", Number.POSITIVE_INFINITY))
     if (oldestMs === undefined) return
-    const sinceMs = Math.min(oldestMs, fromMs) - OVERLAP * api.listing.latencyMs
-    for await (const lines of index.read(Math.floor(sinceMs / HOUR_MS))) await ledger.do("found", lines)
+    // the index has times of this machine
+    const sinceMs = oldestMs - (api.nowMs() - Date.now()) - OVERLAP * api.listing.latencyMs
+    for await (const lines of index!.read(Math.floor(sinceMs / HOUR_MS))) await ledger.do("found", lines)
   }
 
   /** Asks for missing events, or publishes them. @returns its round, the number of events, and why it ended early */
@@ -269,7 +243,7 @@ export class Reconciler {
       await pause(waitMs, signal)
       signal.throwIfAborted()
       await this.#list(fromMs)
-      await this.#search(fromMs)
+      await this.#search()
       if ((await ledger.do("waiting", round)) === 0) return
     }
   }
@@ -281,8 +255,9 @@ export class Reconciler {
     const endMs = startedMs - api.listing.latencyMs
     const since = Math.max(sinceMs, startedMs - KEPT_MS)
     for (const found of await ledger.do("due", since, againFromMs, endMs, this.#mostAttempts)) {
-      const last = await shared?.certificate(found.fromMs)
-      if (last !== undefined && isSame(last, found)) {
+      const last = await shared?.certificate(found.from)
+      // replicas differ in what each has recovered itself
+      if (last && (["listed", "pending", "unrecoverable"] as const).every((it) => last[it] === found[it])) {
         await ledger.do("certify", last)
         continue
       }
@@ -290,7 +265,7 @@ export class Reconciler {
       await certified(certificate)
       await shared?.certify(certificate)
       await ledger.do("certify", certificate)
-      const { ids, accounted: _, ...line } = toRecord(certificate)
+      const { ids, accounted: _, ...line } = certificate
       const missing = { reconcile: id, ...line, ids: ids.unrecoverable.slice(0, 20) }
       if (line.unrecoverable > 0) log.error(missing, "certificate: events are missing")
       else log.info({ reconcile: id, ...line }, "certificate: nothing is missing")

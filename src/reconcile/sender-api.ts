@@ -128,10 +128,10 @@ export class SenderApi {
     }
   }
 
-  /** undefined: it can't be looked at. */
+  /** undefined: its API has no request for it. */
   async endpoint(): Promise<EndpointState | undefined> {
     const { look } = this.listing
-    if (look === undefined || this.#lacksEndpoint(look.path)) return undefined
+    if (look === undefined) return undefined
     const { bytes } = await this.#ask(this.#url(filled(look.path, this.#values({}))))
     const found = readJson(bytes)
     const [at, value] = look.active
@@ -147,17 +147,13 @@ export class SenderApi {
   /** @throws HooklineError `usage` where the API can't */
   async enable(): Promise<void> {
     const { look, title } = this.listing
-    if (look?.enable === undefined || this.#lacksEndpoint(look.path))
+    if (look?.enable === undefined)
       throw new HooklineError("usage", `${title} has no request that enables an endpoint; use its page`)
     const { method, body, isForm } = look.enable
     const init = isForm
       ? { method, body: new URLSearchParams(body as { [name: string]: string }) }
       : json(method, body)
     await this.#ask(this.#url(filled(look.path, this.#values({}))), init)
-  }
-
-  #lacksEndpoint(path: string): boolean {
-    return path.includes("{endpoint}") && this.#access.endpoint === undefined
   }
 
   #values(more: TemplateValues): TemplateValues {

@@ -100,13 +100,13 @@ export class SharedReconcile implements OutcomeStore, AsyncDisposable {
   }
 
   /** The last one of an hour that any process published. */
-  async certificate(fromMs: number): Promise<Certificate | undefined> {
-    const json = await this.#link.send("GET", [`${this.#prefix}certificate:${fromMs}`])
+  async certificate(from: string): Promise<Certificate | undefined> {
+    const json = await this.#link.send("GET", [`${this.#prefix}certificate:${from}`])
     return json === null ? undefined : (JSON.parse(String(json)) as Certificate)
   }
 
   async certify(certificate: Certificate): Promise<void> {
-    await this.#set(`certificate:${certificate.fromMs}`, JSON.stringify(certificate))
+    await this.#set(`certificate:${certificate.from}`, JSON.stringify(certificate))
   }
 
   async append(hour: number, lines: string, keptMs: number): Promise<void> {

@@ -16,7 +16,7 @@ import { composePipeline, type Handler } from "../pipeline/compose.ts"
 import { rarely } from "../clock/lasting.ts"
 import { LISTINGS } from "../reconcile/listings.ts"
 import { indexed, OutcomeWriter } from "../reconcile/outcome-index.ts"
-import { openOutcomes, placeInPlan } from "./reconciles.ts"
+import { openOutcomes, placeIn } from "./reconciles.ts"
 import type { Receipt, Record } from "../pipeline/record.ts"
 import { once } from "../telemetry/handles.ts"
 import type { Publisher } from "../pipeline/event.ts"
@@ -216,7 +216,7 @@ function indexOf({ id }: PlannedPipeline, plan: Plan) {
   const planned = plan.reconciles.find(
     (it) => it.pipeline.id === id && LISTINGS[it.provider]!.item.got === undefined,
   )
-  return planned && { planned, place: placeInPlan(planned, plan) }
+  return planned && { planned, place: placeIn(planned, plan) }
 }
 
 function withOutcomeIndex(handler: Handler, pipeline: PlannedPipeline, deps: PipelineDependencies): Handler {

@@ -5,19 +5,20 @@ import { reopenConfig } from "../config/options/reloading.ts"
 import { RECONCILE } from "../config/sections/reconcile.ts"
 import { isRedisUrl, locate } from "../dedupe/location.ts"
 import { HooklineError } from "../errors.ts"
-import { parsePublicUrl } from "../http/public-url.ts"
-import { toRecord, type Certificate } from "../reconcile/certificate.ts"
+import type { Certificate } from "../reconcile/certificate.ts"
 import { Ledger } from "../reconcile/ledger.ts"
 import { ledgerIn } from "../reconcile/ledger-database.ts"
 import { isRefusal } from "../reconcile/listing.ts"
 import { LISTINGS } from "../reconcile/listings.ts"
 import { OutcomeFolder, type OutcomeStore } from "../reconcile/outcome-index.ts"
-import { Reconciler, type Reconciliation, type Target } from "../reconcile/reconciler.ts"
+import { Reconciler } from "../reconcile/reconciler.ts"
+import { NO_PASS, type Reconciliation, type Target } from "../reconcile/reconciliation.ts"
 import { SenderApi, type Attempted } from "../reconcile/sender-api.ts"
 import { SharedReconcile, type SharedPlace } from "../reconcile/shared-reconcile.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { storeOf } from "./component-context.ts"
-import type { Plan, PlannedPipeline, PlannedReconcile } from "./plan/plan.ts"
+import { isReachedAt } from "./plan/forwards.ts"
+import type { Plan, PlannedReconcile } from "./plan/plan.ts"
 import { OwnedSection, sectionFolder } from "./owned-section.ts"
 import type { Transaction } from "./resources.ts"
 
@@ -30,7 +31,7 @@ export function acquireReconciles(
 ): readonly RunningReconcile[] {
   return plan.reconciles.map((planned) => {
     const { id, values, provider, pipeline } = planned
-    const place = placeInPlan(planned, plan)
+    const place = placeIn(planned, plan)
     return transaction.acquire({
       name: `reconcile ${id}`,
       config: [reopenConfig(RECONCILE, values), provider, pipeline.source.values, place],
@@ -52,15 +53,18 @@ export interface ReconcilePlace {
   readonly shared: SharedPlace | undefined
 }
 
-/** @param connections ids; the first serves sinks that name none */
+interface Configured {
+  readonly baseDir: string
+  /** By id; the first serves sinks that name none. */
+  readonly connections: { keys(): Iterable<string>; get(id: string): Connection | undefined }
+}
+
 export function placeIn(
   { id, values, pipeline, provider }: PlannedReconcile,
-  baseDir: string,
-  connections: Iterable<string>,
-  find: (id: string) => Connection | undefined,
+  { baseDir, connections }: Configured,
 ): ReconcilePlace {
-  const { connection = [...connections][0] ?? "" } = pipeline.sink.values as { connection?: string }
-  const used = find(connection)
+  const { connection = [...connections.keys()][0] ?? "" } = pipeline.sink.values as { connection?: string }
+  const used = connections.get(connection)
   const logDirectory = used?.kind.logFolder?.(used.values)
   const folder = values.directory ?? sectionFolder(used, baseDir)
   const { store = "", ca } = storeOf(pipeline) ?? {}
@@ -73,9 +77,6 @@ export function placeIn(
   const reconcile = `${id}:${Bun.hash(JSON.stringify(which)).toString(36)}`
   return { connection, folder, shared: { ...location, reconcile } }
 }
-
-export const placeInPlan = (planned: PlannedReconcile, { baseDir, connections }: Plan): ReconcilePlace =>
-  placeIn(planned, baseDir, connections.keys(), (id) => connections.get(id))
 
 /** Where the outcomes of a section's events are, for a sender whose list does not say what it got. */
 export function openOutcomes({ id }: PlannedReconcile, { folder, shared }: ReconcilePlace): OutcomeStore {
@@ -106,22 +107,13 @@ export function openReconciler(
     ledger: new Ledger(ledgerIn(ledgerFolder, id), more.log),
     index: listing.item.got === undefined ? (held ?? openOutcomes(planned, place)) : undefined,
     shared: held,
-    target: { ...target, isAt: (url) => isPipelineAt(pipeline, url) },
+    target: {
+      ...target,
+      isAt: (url) => URL.canParse(url) && isReachedAt(pipeline.source.values, new URL(url)),
+    },
     windowMs: values.window,
     everyMs: values.every,
   })
-}
-
-/** Whether a URL's path, and its host where the pipeline has a `public_url`, are the pipeline's. */
-function isPipelineAt({ source }: PlannedPipeline, text: string): boolean {
-  const { path, public_url: configured } = source.values as { path: string; public_url?: string }
-  const url = URL.parse(text)
-  if (url === null) return false
-  const fits = path.endsWith("*") ? url.pathname.startsWith(path.slice(0, -1)) : url.pathname === path
-  const own = configured === undefined ? undefined : new URL(configured)
-  // a proxy may have another path than the pipeline
-  if (own === undefined || parsePublicUrl(configured!) === undefined) return fits
-  return url.origin === own.origin && (own.pathname === "/" ? fits : url.pathname === own.pathname)
 }
 
 /** A `[reconcile:<id>]` section. One process of the service runs it: the writer lock of its ledger and the lease in Redis see to that. */
@@ -142,18 +134,9 @@ export class RunningReconcile extends OwnedSection {
 
   info(): ReconcileInfo {
     const { id, provider, pipeline } = this.#planned
-    const state = this.#reconciler?.state
-    return {
-      id,
-      pipeline: pipeline.id,
-      provider,
-      completeAtMs: state?.completeAtMs,
-      problem: this.problem ?? state?.problem,
-      isElsewhere: this.isElsewhere,
-      endpoint: state?.endpoint,
-      window: state?.window,
-      certificates: state?.certificates ?? [],
-    }
+    const state = this.#reconciler?.state ?? NO_PASS
+    const problem = this.problem ?? state.problem
+    return { ...state, problem, id, pipeline: pipeline.id, provider, isElsewhere: this.isElsewhere }
   }
 
   override async close(): Promise<void> {
@@ -232,7 +215,7 @@ export class RunningReconcile extends OwnedSection {
     const { certificate_topic: topic } = values
     if (topic === undefined) return
     await using records = new OwnRecords(() => this.#service.openBroker(this.#place.connection))
-    const value = { reconcile: id, pipeline: pipeline.id, provider, ...toRecord(certificate) }
+    const value = { reconcile: id, pipeline: pipeline.id, provider, ...certificate }
     await records.publish({ topic, key: Buffer.from(id), value: Buffer.from(JSON.stringify(value)) })
   }
 }

@@ -42,8 +42,8 @@ export class Silences {
   readonly #service: Pick<Service, "activity">
   readonly #log: Pick<Logger, "warn" | "info">
   #watched = new Map<string, { readonly expectedMs: number; sinceMs: number; isLogged: boolean }>()
-  /** By process and pipeline. */
-  #counts = new Map<string, number>()
+  /** By process and series. */
+  readonly #counts = new Map<string, number>()
   #timer: Timer | undefined
   #isClosed = false
 
@@ -76,20 +76,16 @@ export class Silences {
   }
 
   async #sample(): Promise<void> {
-    const counts = new Map<string, number>()
-    for (const [process, { events }] of await this.#service.activity())
-      for (const { pipeline, outcome, count } of events) {
-        const watched = this.#watched.get(pipeline)
-        if (watched === undefined || !["accepted", "dropped"].includes(outcome)) continue
-        const key = JSON.stringify([process, pipeline])
-        counts.set(key, (counts.get(key) ?? 0) + count)
-      }
+    const activity = await this.#service.activity()
     const nowMs = Date.now()
-    for (const [key, count] of counts) {
-      const [, pipeline] = JSON.parse(key) as [string, string]
-      if (count !== (this.#counts.get(key) ?? 0)) this.#ended(pipeline, nowMs)
-    }
-    this.#counts = counts
+    for (const [process, { events }] of activity)
+      for (const { pipeline, outcome, reason, count } of events) {
+        if (outcome === "rejected" || !this.#watched.has(pipeline)) continue
+        const series = JSON.stringify([process, pipeline, outcome, reason])
+        // a process that was restarted counts from 0
+        if (count > 0 && count !== this.#counts.get(series)) this.#ended(pipeline, nowMs)
+        this.#counts.set(series, count)
+      }
     for (const [pipeline, it] of this.#watched) {
       if (it.isLogged || nowMs - it.sinceMs < it.expectedMs) continue
       it.isLogged = true

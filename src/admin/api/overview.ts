@@ -4,7 +4,6 @@ import { steadyMs } from "../../clock/clock.ts"
 import { inSlices, inSteps, nextTurn } from "../../clock/slices.ts"
 import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
 import type { Sampler } from "../sampler.ts"
-import { toRecord } from "../../reconcile/certificate.ts"
 import type { ForwardInfo, PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
 import { describeDelivery } from "../../verify/presets/delivery-facts.ts"
 import { factsOf } from "../../verify/presets/sender-facts.ts"
@@ -114,30 +113,21 @@ const forwardOverview = (it: ForwardInfo): ForwardOverview => ({
   problem: it.problem ?? null,
 })
 
-const reconcileOverview = ({
-  id,
-  pipeline,
-  provider,
-  completeAtMs,
-  window,
-  certificates,
-  problem,
-  endpoint,
-}: ReconcileInfo): ReconcileOverview => ({
-  id,
-  pipeline,
-  provider,
-  complete_at: completeAtMs ?? null,
-  problem: problem ?? null,
-  endpoint: endpoint ?? null,
-  window: window === undefined ? null : shown(window),
-  certificates: certificates.map(shown),
+const reconcileOverview = (it: ReconcileInfo): ReconcileOverview => ({
+  id: it.id,
+  pipeline: it.pipeline,
+  provider: it.provider,
+  complete_at: it.completeAtMs ?? null,
+  problem: it.problem ?? null,
+  endpoint: it.endpoint ?? null,
+  window: it.window === undefined ? null : certificateOverview(it.window),
+  certificates: it.certificates.map(certificateOverview),
 })
 
-const shown = (certificate: ReconcileInfo["certificates"][number]): CertificateOverview => {
-  const { accounted, ...record } = toRecord(certificate)
-  return { ...record, accounted: Object.entries(accounted).map(([outcome, count]) => ({ outcome, count })) }
-}
+const certificateOverview = (it: ReconcileInfo["certificates"][number]): CertificateOverview => ({
+  ...it,
+  accounted: Object.entries(it.accounted).map(([outcome, count]) => ({ outcome, count })),
+})
 
 function pipelineOverview(
   { id, provider, isVerified, url, connection, topic }: PipelineInfo,

@@ -126,15 +126,29 @@ function checkPublishing(
   }
 }
 
+type Source = { readonly [key: string]: unknown }
+
 /** Whether a pipeline listens at a URL. Not seen: one that leads there through a proxy. */
-export function isListeningAt(source: { readonly [key: string]: unknown }, url: URL): boolean {
-  const path = String(source["path"])
-  const isPath = path.endsWith("*") ? url.pathname.startsWith(path.slice(0, -1)) : url.pathname === path
-  const publicUrl = source["public_url"] === undefined ? undefined : new URL(String(source["public_url"]))
-  if (publicUrl?.origin === url.origin)
-    return publicUrl.pathname === "/" ? isPath : url.pathname === publicUrl.pathname
+export function isListeningAt(source: Source, url: URL): boolean {
+  if (publicUrlOf(source)?.origin === url.origin) return isReachedAt(source, url)
   const port = Number(url.port || (url.protocol === "https:" ? 443 : 80))
-  return isPath && port === source["port"] && isThisMachine(url.hostname)
+  return isPathOf(source, url) && port === source["port"] && isThisMachine(url.hostname)
+}
+
+/** Whether a URL may lead to a pipeline: by its `public_url`, or by its path, since proxies have other hosts. */
+export function isReachedAt(source: Source, url: URL): boolean {
+  const publicUrl = publicUrlOf(source)
+  if (publicUrl === undefined) return isPathOf(source, url)
+  const isPath = publicUrl.pathname === "/" ? isPathOf(source, url) : url.pathname === publicUrl.pathname
+  return url.origin === publicUrl.origin && isPath
+}
+
+const publicUrlOf = ({ public_url: text }: Source): URL | undefined =>
+  text === undefined ? undefined : new URL(String(text))
+
+function isPathOf(source: Source, { pathname }: URL): boolean {
+  const path = String(source["path"])
+  return path.endsWith("*") ? pathname.startsWith(path.slice(0, -1)) : pathname === path
 }
 
 function checkSigner(forward: ResolvedForward): void {

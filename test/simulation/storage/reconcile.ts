@@ -152,7 +152,7 @@ function run(scenario: StorageScenario): Outcome {
         .all()
         .map((row) => [row.id, row]),
     )
-    const certified = new Set(certificates.map(({ fromMs }) => fromMs))
+    const certified = new Set(certificates.map(({ from }) => Date.parse(from)))
     for (const { guid, firstMs, isPublished, answer, asked } of sender.sent.values()) {
       const row = rows.get(guid)
       // after two windows a certificate alone has it
@@ -169,7 +169,7 @@ function run(scenario: StorageScenario): Outcome {
     const inHour = [...sender.sent.values()].filter(
       ({ firstMs }) => firstMs >= hourMs && firstMs < hourMs + HOUR_MS,
     )
-    const last = certificates.filter(({ fromMs }) => fromMs === hourMs).at(-1)
+    const last = certificates.filter(({ from }) => Date.parse(from) === hourMs).at(-1)
     const { accepted = 0 } = last?.accounted ?? {}
     const published = inHour.filter(({ isPublished }) => isPublished).length
     if (last === undefined) world.violate("the hour has no certificate")

@@ -3,6 +3,7 @@ import type { Broker, LogReader } from "../brokers/broker.ts"
 import { parseCondition } from "../brokers/record-filter.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import { HooklineError } from "../errors.ts"
+import { checkedAddresses, isOwnNetwork, refusedHost } from "../outgoing/refused-addresses.ts"
 import { BrokerTarget } from "../replay/broker-target.ts"
 import { ReplayJob } from "../replay/job.ts"
 import { countRecords, selectRecords, type RecordCount, type RecordRange } from "../replay/range.ts"
@@ -38,6 +39,8 @@ export interface ReplayConnections {
   openReader(id: string): Promise<LogReader>
   /** Opens a broker, to be closed; pipelines may use it too. */
   openBroker(id: string): Promise<Broker>
+  /** `replay_urls` of [admin]. */
+  listedUrls(): readonly string[]
 }
 
 /** Replays that run at once. */
@@ -87,7 +90,7 @@ export class Replays {
    * Begins a replay, which continues after a record that its target refuses.
    *
    * @param rate records a second; undefined: as fast as the target accepts them
-   * @throws HooklineError `usage`, `no_topic`, `unavailable`, `no_input`, `config`
+   * @throws HooklineError `usage`, `no_topic`, `unavailable`, `no_input`, `config`, `refused` for a URL in the own network
    */
   async start(
     request: ReplayRequest,
@@ -167,11 +170,27 @@ export class Replays {
   }
 
   async #openTarget(to: ReplayTo, partitions: number, opened: AsyncDisposableStack): Promise<ReplayTarget> {
-    if (to instanceof URL) return urlTarget(to)
+    if (to instanceof URL) return this.#urlTarget(to)
     const { topic } = to
     this.#find(to.connection)
     const broker = opened.adopt(await this.#connections.openBroker(to.connection), (it) => it.close())
     return new BrokerTarget({ broker, topic, partitions })
+  }
+
+  /** @throws HooklineError `refused` where it leads into the own network and is not listed */
+  async #urlTarget(url: URL): Promise<ReplayTarget> {
+    const isListed = this.#connections.listedUrls().some((listed) => isWithin(url, listed))
+    const advice = `to allow it, add ${url.origin} to replay_urls in [admin]`
+    const rule = (host: string): string | undefined =>
+      refusedHost(host) ??
+      (!isListed && isOwnNetwork(host)
+        ? `${host} is this machine or in a private network; ${advice}`
+        : undefined)
+    await checkedAddresses(url, rule).catch((error: unknown) => {
+      // the replay waits for a name that is unknown, and says so
+      if (error instanceof HooklineError) throw error
+    })
+    return urlTarget(url, { rule })
   }
 
   #openReader(connection: string): Promise<LogReader> {
@@ -184,6 +203,14 @@ export class Replays {
     if (connection === undefined) throw new HooklineError("no_topic", `no connection is named ${id}`)
     return connection
   }
+}
+
+/** @param listed `*`, or a URL whose path and what is below it are listed */
+function isWithin({ origin, pathname }: URL, listed: string): boolean {
+  if (listed === "*") return true
+  const base = new URL(listed)
+  const path = base.pathname.replace(/\/$/, "")
+  return origin === base.origin && (pathname === path || pathname.startsWith(`${path}/`))
 }
 
 const matcherOf = ({ where }: ReplayFrom): ReturnType<typeof parseCondition> | undefined =>

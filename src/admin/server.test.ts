@@ -25,6 +25,7 @@ const serviceWith = (fault: Error): Service => ({
       connection: () => undefined,
       openReader: () => Promise.reject(fault),
       openBroker: () => Promise.reject(fault),
+      listedUrls: () => [],
     },
     { info() {}, error() {} },
   ),

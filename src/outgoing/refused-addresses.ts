@@ -3,7 +3,8 @@ import { isIP } from "node:net"
 import ipaddr from "ipaddr.js"
 import { steadyMs } from "../clock/clock.ts"
 import { addressTest } from "../senders/addresses.ts"
-import { proxiedFetch, proxyFor, unbracketed } from "./proxied-fetch.ts"
+import { HooklineError } from "../errors.ts"
+import { isThisMachine, proxiedFetch, proxyFor, unbracketed } from "./proxied-fetch.ts"
 
 /*
  * Addresses that no record is posted to: those of the link, where clouds have their metadata services, and the metadata
@@ -25,6 +26,12 @@ export const refusedHost: AddressRule = (host) => {
   return isRefused(name)
     ? `${name} is a link-local or cloud metadata address, to which nothing is posted`
     : undefined
+}
+
+/** Whether a host is this machine, or an address that is not public. */
+export function isOwnNetwork(host: string): boolean {
+  const name = withoutTranslation(unbracketed(host))
+  return isThisMachine(name) || (isIP(name) !== 0 && ipaddr.process(name).range() !== "unicast")
 }
 
 /** The IPv4 address within one that a NAT64 gateway or the operating system translates; other hosts as they are. */
@@ -50,7 +57,6 @@ export function pinnedFetch(
   everyMs = CHECKED_MS,
 ) {
   const name = unbracketed(url.hostname)
-  const refused = rule(name)
   let untilMs = 0
   let found: Promise<readonly string[]> = Promise.resolve([])
   /** The one of `found` that is tried first. */
@@ -58,16 +64,15 @@ export function pinnedFetch(
   const addresses = (): Promise<readonly string[]> => {
     if (steadyMs() < untilMs) return found
     untilMs = steadyMs() + everyMs
-    return (found = checkedAddresses(name, rule, resolve).catch((error: unknown) => {
+    return (found = checkedAddresses(url, rule, resolve).catch((error: unknown) => {
       untilMs = 0
       throw error
     }))
   }
   /** @throws Error, ProxyFailure */
   return async (asked: string, init: BunFetchRequestInit & { readonly headers: Headers }) => {
-    if (refused !== undefined) throw new Error(refused)
-    if (isIP(name) !== 0 || proxyFor(url) !== undefined) return proxiedFetch(asked, init)
     const all = await addresses()
+    if (all.length === 0) return proxiedFetch(asked, init)
     if (!init.headers.has("host")) init.headers.set("host", url.host)
     const tls = url.protocol === "https:" ? { tls: { ...init.tls, serverName: name } } : {}
     const target = new URL(asked)
@@ -94,16 +99,23 @@ type Resolve = (name: string) => Promise<readonly string[]>
 const resolveHost: Resolve = async (name) =>
   (await lookup(name, { all: true, order: "ipv4first" })).map(({ address }) => address)
 
-/** @throws Error for a name that is unknown, or has an address that is refused */
-async function checkedAddresses(
-  name: string,
+/**
+ * The addresses that a URL's name leads to; none: it is an address, or a proxy resolves it.
+ *
+ * @throws HooklineError `refused` by the rule, Error for a name that is unknown
+ */
+export async function checkedAddresses(
+  url: URL,
   rule: AddressRule,
-  resolve: Resolve,
+  resolve: Resolve = resolveHost,
 ): Promise<readonly string[]> {
-  const all = await resolve(name)
-  for (const address of all) {
-    const refused = rule(address)
-    if (refused !== undefined) throw new Error(`${name}: ${refused}`)
+  const name = unbracketed(url.hostname)
+  const isResolved = isIP(name) === 0 && rule(name) === undefined && proxyFor(url) === undefined
+  const all = isResolved ? await resolve(name) : []
+  for (const host of [name, ...all]) {
+    const refused = rule(host)
+    if (refused !== undefined)
+      throw new HooklineError("refused", host === name ? refused : `${name}: ${refused}`)
   }
   return all
 }

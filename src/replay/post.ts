@@ -1,7 +1,7 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { steadyMs } from "../clock/clock.ts"
 import { fetchFailure, throughProxy } from "../outgoing/proxied-fetch.ts"
-import { pinnedFetch, refusedHost } from "../outgoing/refused-addresses.ts"
+import { pinnedFetch, refusedHost, type AddressRule } from "../outgoing/refused-addresses.ts"
 import type { Sendable, Signer } from "../verify/verifier.ts"
 import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
 import { KeyedTarget } from "./keyed-target.ts"
@@ -14,6 +14,8 @@ export interface PostOptions {
   readonly headers?: readonly (readonly [name: string, value: string])[] | undefined
   readonly signer?: Signer | undefined
   readonly tls?: BunFetchRequestInit["tls"] | undefined
+  /** Of the addresses that the URL may lead to. Default: that of URLs of the configuration. */
+  readonly rule?: AddressRule | undefined
 }
 
 const TIMEOUT_MS = 30_000
@@ -31,9 +33,9 @@ const MOST_SHOWN = 200
  */
 function posting(
   url: URL,
-  { timeoutMs = TIMEOUT_MS, headers = [], signer, tls }: PostOptions,
+  { timeoutMs = TIMEOUT_MS, headers = [], signer, tls, rule = refusedHost }: PostOptions,
 ): KeyedTargetOptions["attempt"] {
-  const fetch = pinnedFetch(url, refusedHost)
+  const fetch = pinnedFetch(url, rule)
   return async (record, signal) => {
     const startedMs = steadyMs()
     try {

@@ -51,6 +51,7 @@ export function adminService(running: Running): Service {
     connection: (id) => running.plan.connections.get(id),
     openReader,
     openBroker,
+    listedUrls: () => running.plan.admin.replay_urls ?? [],
   }
   return {
     startedAtMs: Date.now(),

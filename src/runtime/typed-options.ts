@@ -121,6 +121,8 @@ export type AdminOptions = {
   readonly tlsKey?: AdminOptionsGiven["tlsKey"]
   /** Topic to which each action is published, with who did it and how it ended: `<connection>/<topic>`; see admin.md. Default: actions are only logged. */
   readonly auditTopic?: AdminOptionsGiven["auditTopic"]
+  /** URLs of this machine or a private network to which the page and the API may replay: the path of each and what is below it. `*` allows all. Others have to lead to public addresses; see admin.md. */
+  readonly replayUrls?: AdminOptionsGiven["replayUrls"]
   /** Accepted values of `Host`, in addition to `localhost` and IP addresses; requests with another get 421, against DNS rebinding. */
   readonly hosts?: AdminOptionsGiven["hosts"]
   /** Which requests are kept in memory, with headers and body, for the admin page and API and `hookline verify --last`: those refused, all, or none; see admin.md. Default: `refused` where `listen` is a loopback address, else `off`. */

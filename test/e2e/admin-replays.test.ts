@@ -8,6 +8,7 @@ import { serverSentEvents } from "../support/sse.ts"
 setDefaultTimeout(20_000)
 
 const COUNT = 60
+const port = await freePort()
 const configuration = `
 [connection:log]
 directory = log
@@ -26,6 +27,7 @@ key = json:/customer
   )
   .join("")}[admin]
 listen = 127.0.0.1:0
+replay_urls = http://127.0.0.1:${port}/in
 `
 const it = sharedByTests(() => AdminApi.start(configuration))
 beforeAll(() => fill("invoices"))
@@ -90,16 +92,16 @@ test("another topic of the same log takes those that match, while its pipelines 
 
 test("a URL gets each record, and those that it refuses are listed", async () => {
   const got: string[] = []
-  await using target = Bun.serve({
+  await using _ = Bun.serve({
     hostname: "127.0.0.1",
-    port: 0,
+    port,
     async fetch(request) {
       const { n } = (await request.json()) as { n: number }
       got.push(`${request.headers.get("hookline-offset")} ${n}`)
       return new Response(null, { status: n === 2 ? 422 : 204 })
     },
   })
-  const url = `http://user:obviously-fake@127.0.0.1:${target.port}/in?key=obviously-fake`
+  const url = `http://user:obviously-fake@127.0.0.1:${port}/in?key=obviously-fake`
   const job = await start({ from: { ...from, until_offset: 5 }, to: { url } })
   const done = await until(job.id, ended)
   expect(done).toMatchObject({ state: "done", replayed: 4, failed: 1, total: 5 })
@@ -172,6 +174,26 @@ test("the same log under another name is seen by its cluster id", async () => {
   expect(await replay("log", "nobody")).toEqual(itself)
   expect(await replay("nobody", "log")).toEqual(itself)
   expect(await replay("nobody", "nobody")).toEqual(itself)
+})
+
+test.each([
+  ["http://127.0.0.1:9/", "127.0.0.1 is this machine or in a private network", "http://127.0.0.1:9"],
+  ["http://localhost:9/", "localhost is this machine or in a private network", "http://localhost:9"],
+  ["https://10.0.0.1/a", "10.0.0.1 is this machine or in a private network", "https://10.0.0.1"],
+  ["http://100.64.0.1/", "100.64.0.1 is this machine or in a private network", "http://100.64.0.1"],
+  ["http://192.168.1.1/", "192.168.1.1 is this machine or in a private network", "http://192.168.1.1"],
+  ["http://[fd00::1]/", "fd00::1 is this machine or in a private network", "http://[fd00::1]"],
+  [
+    "http://[64:ff9b::a00:1]/",
+    "64:ff9b::a00:1 is this machine or in a private network",
+    "http://[64:ff9b::a00:1]",
+  ],
+  [`http://127.0.0.1:${port}/`, "127.0.0.1 is this machine", `http://127.0.0.1:${port}`],
+  [`http://127.0.0.1:${port}/inner`, "127.0.0.1 is this machine", `http://127.0.0.1:${port}`],
+])("%s is not replayed to unless it is listed", async (url, why, origin) => {
+  const [status, detail] = await it.refused("replays", { from, to: { url } })
+  expect([status, detail]).toEqual([403, expect.stringContaining(why)])
+  expect(detail).toEndWith(`; to allow it, add ${origin} to replay_urls in [admin]`)
 })
 
 test.each([

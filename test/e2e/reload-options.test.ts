@@ -300,6 +300,21 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     await fetch(`${runtime.active.admin!.url}/api/captures`, { method: "DELETE" })
     await until(async () => (await recordsIn("other")) === 1)
   },
+  async "admin replay_urls"({ runtime, reload }) {
+    expect(await send(runtime)).toBe(200)
+    const replay = async (): Promise<number> => {
+      const headers = { "Content-Type": "application/json" }
+      const body = JSON.stringify({
+        from: { connection: "main", topic: "hooks" },
+        to: { url: "http://127.0.0.1:9/hook" },
+      })
+      return (await fetch(`${runtime.active.admin!.url}/api/replays`, { method: "POST", headers, body }))
+        .status
+    }
+    expect(await replay()).toBe(403)
+    await reload()
+    expect(await replay()).toBe(200)
+  },
   async "admin hosts"({ runtime, reload }) {
     expect(await metrics(runtime, { Host: "admin.example" })).toBe(421)
     await reload()

@@ -21,6 +21,9 @@ path = /down
 [pipeline:down:BrokerSink]
 connection = kafka
 topic = down
+[admin]
+listen = 127.0.0.1:0
+replay_urls = *
 `
 const COUNT = 40
 

@@ -226,6 +226,7 @@ export function optionChanges(
       tls_certificate: [server.certificate, copy(server.certificate), tls],
       tls_key: [server.key, copy(server.key), tls],
       audit_topic: [undefined, "other/audit"],
+      replay_urls: [undefined, "http://127.0.0.1:9/hook"],
       hosts: [undefined, "admin.example"],
       capture: ["off", "all"],
       capture_max_requests: ["16", "8"],

@@ -174,7 +174,7 @@ function To({ topics }: { topics: readonly TopicOverview[] }) {
           class="wide"
           type="url"
           required
-          placeholder="http://localhost:3000/webhook"
+          placeholder="https://app.example.com/webhook"
         />
       )}
       <Field

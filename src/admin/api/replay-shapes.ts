@@ -17,7 +17,11 @@ export const ReplayRequest = Type.Object({
   to: Type.Union([
     Type.Object({ connection: name, topic: name }),
     Type.Object({
-      url: Type.String({ maxLength: 8000, description: "Each record is posted to it, in order." }),
+      url: Type.String({
+        maxLength: 8000,
+        description:
+          "Each record is posted to it, in order. In a private network: only if `replay_urls` lists it.",
+      }),
     }),
   ]),
   rate: Type.Optional(Type.Number({ minimum: 0.001, description: "Records a second." })),

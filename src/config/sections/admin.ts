@@ -10,6 +10,12 @@ const hostName = text({
   doc: "A host name.",
 })
 
+const listedUrl = text({
+  pattern: /^(?:\*|https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?)$/i,
+  form: "an http or https URL without a query, or *",
+  doc: "A URL, or `*`.",
+})
+
 export type CaptureMode = "refused" | "all" | "off"
 
 const LEAST_TOKEN_CHARACTERS = 16
@@ -87,6 +93,11 @@ export const ADMIN = defineSection({
       optional: true,
       reload: "live",
       doc: "Topic to which each action is published, with who did it and how it ended: `<connection>/<topic>`; see admin.md. Default: actions are only logged.",
+    }),
+    replay_urls: list(listedUrl, {
+      optional: true,
+      reload: "live",
+      doc: "URLs of this machine or a private network to which the page and the API may replay: the path of each and what is below it. `*` allows all. Others have to lead to public addresses; see admin.md.",
     }),
     hosts: list(hostName, {
       optional: true,

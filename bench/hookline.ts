@@ -18,6 +18,8 @@ export interface Variant {
   readonly idle?: number
   /** Events have one of so many keys. */
   readonly keys?: number
+  /** A Router gives events one of so many topics, in turn. */
+  readonly topics?: number
   /** Of the topic; otherwise as many as those of other targets. */
   readonly partitions?: number
   /** 1 unless given. */
@@ -70,7 +72,8 @@ export function hookline({
   pipelines = 1,
   turns = pipelines,
   idle = 0,
-  keys,
+  topics,
+  keys = topics,
   partitions,
   workers = 1,
   kafkaListen = "off",
@@ -100,7 +103,10 @@ export function hookline({
           `[pipeline:p${i}:WebHookSource]\nhost = 127.0.0.1\nport = ${port}\npath = ${path}\n` +
           (hmac ? `[pipeline:p${i}:Verifier]\nprovider = github\nsecret = ${SECRET}\n` : "") +
           `[pipeline:p${i}:BrokerSink]\ntopic = ${topic?.topic ?? "bench"}\n` +
-          (keys === undefined ? "" : "key = header:X-Key\n"),
+          (topics === undefined
+            ? ""
+            : `[pipeline:p${i}:Router]\ntopic = {header:X-Key}\ntopics = *\nmax_topics = ${topics}\n`) +
+          (keys === undefined || topics !== undefined ? "" : "key = header:X-Key\n"),
       )
       for (let at = 0; at < idle; at++) sections.push(idlePipeline(at, port))
       const configuration =

@@ -5,13 +5,14 @@
  *     embedded    CPU an event on the embedded log: one pipeline, and the same beside idle ones
  *     kafka       the same on Kafka, each idle pipeline with a topic of its own
  *     partitions  CPU an event on Kafka: a topic of one partition, with and without keys, and one of many with keys
+ *     topics      CPU an event on the embedded log: a Router that gives all one topic, and one that gives them many in turn
  *     reload      on the embedded log: the longest request, and the longest turn of the event loop, while a reload runs
  *     metrics     the size of /metrics, how long it takes, and the same of requests and turns meanwhile
  *     start       from the start of the process to the first event that is accepted
  *     sizes       memory, start, check, reload and metrics of each number in `--sizes`; with `--write` these are lines of
  *                 the budget in docs/benchmarks.md
  *
- * `--pipelines N`, `--partitions N`, `--keys N` set the sizes, `--seconds N` and `--rounds N` the length, `--checkout DIR`
+ * `--pipelines N`, `--partitions N`, `--topics N`, `--keys N` set the sizes, `--seconds N` and `--rounds N` the length, `--checkout DIR`
  * measures the Hookline in that folder instead of this one.
  */
 import { join, resolve } from "node:path"
@@ -30,12 +31,13 @@ import { metricsRows, reloadRows, startRows } from "./scale-loop.ts"
 import { figure, markdownTable, rowsOf, sampleTable, TITLE } from "./table.ts"
 import type { Target } from "./target.ts"
 
-const PARTS = ["embedded", "kafka", "partitions", "reload", "metrics", "start", "sizes"]
+const PARTS = ["embedded", "kafka", "partitions", "topics", "reload", "metrics", "start", "sizes"]
 
-const { pipelines, partitions, keys, seconds, rounds, connections, ...flags } = readFlags({
+const { pipelines, partitions, topics, keys, seconds, rounds, connections, ...flags } = readFlags({
   parts: PARTS.filter((part) => part !== "sizes").join(","),
   pipelines: 2000,
   partitions: 500,
+  topics: 10_000,
   keys: 200_000,
   seconds: 3,
   rounds: 3,
@@ -53,11 +55,13 @@ const count = (number: number): string => number.toLocaleString("en")
 
 /** Those of each part; one beside which the others are measured comes first. */
 function targetsOf(part: string): Target[] {
-  const log = part === "embedded" ? "embedded" : "kafka"
+  const log = part === "embedded" || part === "topics" ? "embedded" : "kafka"
   const named = (what: string, more: Partial<Variant>): Target => {
     const title = `${log === "kafka" ? "Kafka" : "embedded log"}, ${what}`
     return hookline({ name: title, title, log, checkout, ...more })
   }
+  if (part === "topics")
+    return [named("one topic", { topics: 1 }), named(`${count(topics)} topics`, { topics })]
   if (part !== "partitions")
     return [named("one pipeline", {}), named(`${count(pipelines)} pipelines`, { idle: pipelines - 1 })]
   return [
@@ -101,8 +105,8 @@ async function main(): Promise<void> {
     : undefined
   if (parts.includes("kafka"))
     await kafka?.makeTopics(Array.from({ length: pipelines - 1 }, (_, at) => idleTopic(at)))
-  for (const part of ["embedded", "kafka", "partitions"])
-    if (parts.includes(part) && (part === "embedded" || kafka !== undefined))
+  for (const part of ["embedded", "topics", "kafka", "partitions"])
+    if (parts.includes(part) && (part === "embedded" || part === "topics" || kafka !== undefined))
       tables.push(await costs(part, kafka))
   const how = { pipelines, checkout, seconds, rounds }
   const of = `of ${count(pipelines)} pipelines`

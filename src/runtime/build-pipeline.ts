@@ -54,7 +54,7 @@ export class BuiltPipeline {
   /** The topics that its components publish to. */
   readonly topics: (readonly [broker: Broker, name: string])[] = []
   /** Those among them that a component chose in addition to its sink's: more may come. */
-  routedTopics: ReadonlySet<string> = NO_TOPICS
+  routedTopics: Set<string> | undefined
   stores: ReadonlyMap<string, DedupeKeys> = NO_STORES
   /** undefined: its events need none. */
   schemas: TopicSchemas | undefined
@@ -75,7 +75,8 @@ export class BuiltPipeline {
   }
 
   addTopics(names: readonly string[]): void {
-    this.routedTopics = new Set([...this.routedTopics, ...names])
+    this.routedTopics ??= new Set()
+    for (const name of names) this.routedTopics.add(name)
     if (!this.#isRunning) return
     this.#prepareSchemas()
     this.#topicsAdded()
@@ -87,11 +88,10 @@ export class BuiltPipeline {
   }
 
   #prepareSchemas(): void {
-    this.schemas?.prepare([...new Set([...topicsOf(this.#sink), ...this.routedTopics])])
+    this.schemas?.prepare([...new Set([...topicsOf(this.#sink), ...(this.routedTopics ?? [])])])
   }
 }
 
-const NO_TOPICS: ReadonlySet<string> = new Set()
 const NO_STORES: ReadonlyMap<string, DedupeKeys> = new Map()
 
 /** A connection's broker as a pipeline's components have it. */

@@ -51,6 +51,7 @@ export class Runtime implements ReloadableApplication, Running {
   #endWatch = (): void => {}
   /** The state in this turn of the event loop; undefined: not asked for yet. */
   #seen: State | undefined
+  #areTopicsAdded = false
 
   private constructor({ service }: Plan, membership: Membership | undefined, requests: Requests) {
     const opened = openLog({
@@ -69,7 +70,7 @@ export class Runtime implements ReloadableApplication, Running {
       requestLog: new RequestLog(this.log),
       metrics: this.metrics,
       service: adminService(this),
-      topicsAdded: () => prepareTopics(this.active),
+      topicsAdded: () => this.#topicsAdded(),
       membership,
       from: requests.from,
       onAnswer: requests.onAnswer,
@@ -198,6 +199,16 @@ export class Runtime implements ReloadableApplication, Running {
     const changing = changePlan(read, this.#active, (active) => (this.#active = active), this.#deps)
     this.#changing = changing.catch(() => {})
     return changing
+  }
+
+  /** Passes the brokers the topics that pipelines name in this turn of the event loop, all at once. */
+  #topicsAdded(): void {
+    if (this.#areTopicsAdded) return
+    this.#areTopicsAdded = true
+    setImmediate(() => {
+      this.#areTopicsAdded = false
+      if (!this.#stopping.signal.aborted) prepareTopics(this.active)
+    })
   }
 
   async #stop(): Promise<void> {

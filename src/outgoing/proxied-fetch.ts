@@ -45,6 +45,12 @@ export function fetchFailure(error: unknown, caOption?: string): string {
   return message
 }
 
+/** Whether a request surely did not reach its server, by the error that it failed with. */
+export function isUnsent(error: unknown): boolean {
+  const { code = "" } = error as { readonly code?: string | number }
+  return (code in WORDS && code !== "ECONNRESET") || CERTIFICATE.test(`${code}`)
+}
+
 /*
  * Which requests go through a proxy is decided here, for all of Hookline: by the variables that curl and Bun read, but never
  * to this machine. Left to itself, Bun's fetch would send those to the proxy too, with the admin token.

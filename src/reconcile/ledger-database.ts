@@ -14,7 +14,7 @@ import { LISTINGS } from "./listings.ts"
  *                 | outcome: accepted, duplicate, dropped, refused 401; null: not known to have ended here for good
  *                 | missed: 1 once the sender listed a failure, or no outcome was found | pending: 1 while the sender tries
  *                 | attempts: how often it was asked for again, or published | asked: the last round in which it was
- *                 | reason: why the last attempt failed | body: the event, as long as it may have to be published
+ *                 | body: the event, as long as it may have to be published
  *   certificates  hour: its beginning, in milliseconds since 1970 | json: see Certificate
  *
  * An event's outcome, once known, stays: lists name deliveries twice, late, and in any order.
@@ -75,7 +75,7 @@ export class LedgerDatabase extends DurableDatabase {
           `CREATE TABLE IF NOT EXISTS events (
             id TEXT PRIMARY KEY, at INTEGER NOT NULL, delivery TEXT NOT NULL, outcome TEXT,
             missed INTEGER NOT NULL, pending INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
-            asked INTEGER NOT NULL DEFAULT 0, reason TEXT, body TEXT
+            asked INTEGER NOT NULL DEFAULT 0, body TEXT
           ) STRICT`,
         )
         db.run("CREATE INDEX IF NOT EXISTS events_at ON events (at)")
@@ -173,12 +173,9 @@ export class LedgerDatabase extends DurableDatabase {
       this.transact(() => count.run(id, round, attempts))
     },
 
-    settle: (id: string, outcome: string | null, reason: string | null): void => {
-      this.transact(() =>
-        this.db
-          .query("UPDATE events SET outcome = coalesce(outcome, ?2), reason = ?3 WHERE id = ?1")
-          .run(id, outcome, reason),
-      )
+    settle: (id: string, outcome: string): void => {
+      const set = this.db.query("UPDATE events SET outcome = coalesce(outcome, ?2) WHERE id = ?1")
+      this.transact(() => set.run(id, outcome))
     },
 
     /** How many of those asked for in a round have no outcome yet. */

@@ -139,6 +139,19 @@ test.each<[string, () => Response, RegExp]>([
   expect(next.state.problem).toBeUndefined()
 })
 
+test.each<[string, (hook: GitHubHook) => Response | Promise<undefined>]>([
+  ["the connection breaks", (hook) => hook.restart()],
+  ["a gateway gets none", () => new Response(null, { status: 504 })],
+])("a request whose answer is lost, since %s, is an attempt", async (_, answer) => {
+  const { reconciler, hook, endpoint, asked } = await start()
+  endpoint.status = 503
+  await hook.send("a")
+  hook.before = ({ method }) => (method === "POST" ? answer(hook) : undefined)
+  for (const open of [1, 1, 0, 0])
+    expect(await reconciler.pass()).toMatchObject({ missing: 1, open, unrecoverable: 1 - open })
+  expect(asked()).toBe(3)
+})
+
 test("a delivery that the sender does not have any more is asked for three times, and reported", async () => {
   const { reconciler, hook, endpoint } = await start()
   endpoint.status = 503

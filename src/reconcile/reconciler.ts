@@ -4,7 +4,7 @@ import { HooklineError } from "../errors.ts"
 import { HOUR_MS, type Certificate } from "./certificate.ts"
 import { MOST_ATTEMPTS, type MissingEvent } from "./ledger-database.ts"
 import { NO_PASS, type Reconciliation, type ReconcileState } from "./reconciliation.ts"
-import { SenderRefusal } from "./sender-api.ts"
+import { LostAnswer, SenderRefusal } from "./sender-api.ts"
 
 /*
  * A pass over a sender's list:
@@ -209,24 +209,29 @@ export class Reconciler {
           if (await this.#recover(event, round)) events++
         } catch (error) {
           if (signal.aborted || !(error instanceof HooklineError)) throw error
+          if (error instanceof LostAnswer) events++
           return { round, events, problem: error.message }
         }
     }
   }
 
-  /** Counts an attempt first, so that a crash leads to no extra one, takes it back if it failed. @returns false: none is left */
+  /** Counts an attempt first, so that a crash leads to no extra one; takes it back if it was not made. @returns false: none is left */
   async #recover({ id, delivery, body, attempts: before }: MissingEvent, round: number): Promise<boolean> {
-    const { api, ledger, target, shared, signal } = this.#of
+    const { api, ledger, target, shared, log, signal } = this.#of
     const attempts = (await shared?.attempt(id, 1)) ?? before + 1
     await ledger.do("attempt", id, round, attempts)
     if (attempts > MOST_ATTEMPTS) return false
     try {
       const isPublished = api.listing.redeliver === undefined
-      const { outcome, reason } = await (isPublished ? target.inject!(body ?? "") : api.redeliver(delivery))
-      await ledger.do("settle", id, outcome ?? null, reason)
+      const outcome = isPublished ? await target.inject!(body ?? "") : undefined
+      const problem = isPublished ? undefined : await api.redeliver(delivery)
+      if (outcome !== undefined) await ledger.do("settle", id, outcome)
+      if (problem !== undefined)
+        log.warn({ reconcile: this.#of.id, event: id, problem }, "the sender does not deliver an event again")
       return true
     } catch (error) {
       signal.throwIfAborted()
+      if (error instanceof LostAnswer) throw error
       await shared?.attempt(id, -1)
       await ledger.do("attempt", id, round, attempts - 1)
       throw error

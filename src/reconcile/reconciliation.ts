@@ -2,15 +2,19 @@ import type { Logger } from "../telemetry/log.ts"
 import type { Certificate } from "./certificate.ts"
 import type { Ledger } from "./ledger.ts"
 import type { OutcomeStore } from "./outcome-index.ts"
-import type { Attempted, SenderApi } from "./sender-api.ts"
+import type { SenderApi } from "./sender-api.ts"
 import type { SharedReconcile } from "./shared-reconcile.ts"
 
 /** The pipeline that the sender's events go to. */
 export interface Target {
   /** Why it accepts no events; undefined: it does. */
   problem(): Promise<string | undefined>
-  /** Publishes a listed event; undefined: not without `inject`. @throws HooklineError `unavailable`: it was not tried */
-  readonly inject: ((body: string) => Promise<Attempted>) | undefined
+  /**
+   * Publishes a listed event; undefined: not without `inject`.
+   *
+   * @returns its outcome; undefined: it has no final one yet @throws HooklineError `unavailable`: it was not tried
+   */
+  readonly inject: ((body: string) => Promise<string | undefined>) | undefined
   /** Whether a URL may lead to it. */
   isAt(url: string): boolean
 }

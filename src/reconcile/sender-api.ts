@@ -4,7 +4,7 @@ import { HooklineError } from "../errors.ts"
 import { tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
 import { readJson } from "../json/read.ts"
 import { fetchBounded } from "../outgoing/fetch-bounded.ts"
-import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
+import { fetchFailure, isUnsent, proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import { Authorization, type Answer } from "./sender-authorization.ts"
 import { textAt, valueAt, type Listing, type TemplateValues } from "./listing.ts"
 
@@ -33,14 +33,6 @@ export interface EndpointState {
   readonly last: string | undefined
 }
 
-/** What became of an attempt to get an event. */
-export interface Attempted {
-  /** undefined: it has no final outcome yet. */
-  readonly outcome: string | undefined
-  /** Why it failed. */
-  readonly reason: string | null
-}
-
 /** The API answered that asking again does not help. */
 export class SenderRefusal extends HooklineError {
   readonly status: number
@@ -50,6 +42,15 @@ export class SenderRefusal extends HooklineError {
     this.status = status
   }
 }
+
+/** The API may have received the request, but did not answer it. */
+export class LostAnswer extends HooklineError {
+  constructor(message: string) {
+    super("unavailable", message)
+  }
+}
+/** A gateway did not get the answer. */
+const LOST = [502, 504]
 
 /**
  * A sender's API: asked within its limits, slowly, with bounds on time and size. Errors are HooklineError `unavailable`,
@@ -112,18 +113,23 @@ export class SenderApi {
     return { bytes, link: headers.get("link") }
   }
 
-  /** Requests another delivery. @throws HooklineError if it was not requested, for a reason that concerns all deliveries */
-  async redeliver(delivery: string): Promise<Attempted> {
+  /**
+   * Requests another delivery.
+   *
+   * @returns why the sender does not deliver this one again; undefined: it does
+   * @throws LostAnswer; HooklineError if it was not requested, for a reason that concerns all deliveries
+   */
+  async redeliver(delivery: string): Promise<string | undefined> {
     const { path, permission } = this.listing.redeliver!
     await this.#wait(this.#redeliveries)
     try {
       const values = this.#values({ delivery: encodeURIComponent(delivery) })
-      await this.#ask(this.#url(filled(path, values)), { method: "POST" })
-      return { outcome: undefined, reason: null }
+      await this.#ask(this.#url(filled(path, values)), { method: "POST" }, true)
+      return undefined
     } catch (error) {
       if (!(error instanceof SenderRefusal)) throw error
       const { status, message } = error
-      if (status !== 401 && status !== 403) return { outcome: undefined, reason: message }
+      if (status !== 401 && status !== 403) return message
       throw new SenderRefusal(status, `${message}; to deliver again, the credentials need ${permission}`)
     }
   }
@@ -173,15 +179,17 @@ export class SenderApi {
     throw new HooklineError("refused", `${this.listing.title} names a next page at another host`)
   }
 
-  async #ask(url: string, init: RequestInit = {}): Promise<Answer> {
+  /** @param isOnce it is not repeated where it may have been received */
+  async #ask(url: string, init: RequestInit = {}, isOnce = false): Promise<Answer> {
     let why = ""
     for (let tried = 0; tried < TRIES; tried++) {
       await this.#wait(this.#requests)
-      const answer = await this.#fetch(url, init)
+      const answer = await this.#fetch(url, init, isOnce)
       const { status = 0 } = typeof answer === "string" ? {} : answer
       if (typeof answer !== "string" && status < 300) return answer
       const waitMs = typeof answer === "string" ? undefined : retryAfterMs(answer, this.nowMs())
       why = typeof answer === "string" ? answer : describe(answer)
+      if (isOnce && LOST.includes(status)) throw new LostAnswer(`${this.listing.title}'s API: ${why}`)
       if (status === 401) this.#authorization.refused()
       const mayPass = status === 0 || status >= 500 || waitMs !== undefined || (status === 401 && tried === 0)
       if (!mayPass) throw new SenderRefusal(status, `${this.listing.title}'s API: ${why}`)
@@ -192,13 +200,15 @@ export class SenderApi {
   }
 
   /** @returns text: why there is no answer */
-  async #fetch(url: string, init: RequestInit): Promise<Answer | string> {
+  async #fetch(url: string, init: RequestInit, isOnce: boolean): Promise<Answer | string> {
+    let isSent = false
     try {
       const headers = {
         ...this.listing.headers,
         ...(await this.#authorization.headers(this.nowMs())),
         ...init.headers,
       }
+      isSent = true
       const answer = await fetchBounded({ fetch: this.#send }, url, {
         ...init,
         ...BOUNDS,
@@ -211,7 +221,9 @@ export class SenderApi {
     } catch (error) {
       if (error instanceof HooklineError) throw error
       this.#signal.throwIfAborted()
-      return fetchFailure(error)
+      const why = fetchFailure(error)
+      if (isOnce && isSent && !isUnsent(error)) throw new LostAnswer(`${this.listing.title}'s API: ${why}`)
+      return why
     }
   }
 

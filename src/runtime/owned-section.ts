@@ -11,6 +11,8 @@ const RETRY_MS = 2000
 /** How long a section does not run before that is logged, and how often while it lasts. */
 const WAITING = { afterMs: 30_000, remindMs: 24 * 3_600_000 }
 
+const ELSEWHERE = "another process runs this section; this one takes over when it stops"
+
 /**
  * A section of the configuration that runs next to the pipelines, in one process of the service: a lock, on its file or in
  * Redis, says which. What fails is tried again; nothing of it fails a start or a reload.
@@ -27,7 +29,7 @@ export abstract class OwnedSection {
   readonly #waiting = new Lasting(WAITING)
   #running: Promise<void> = Promise.resolve()
 
-  /** @param fields identify the section, where the logger does not @param failed the log line for when it does not run */
+  /** @param fields identify the section, where the logger does not @param failed the log line for when it can't run */
   constructor(log: Logger, fields: object, failed: string) {
     this.log = log
     this.#fields = fields
@@ -69,7 +71,7 @@ export abstract class OwnedSection {
         if (this.#waiting.began(this.problem) !== undefined)
           this.log[this.isElsewhere ? "info" : "warn"](
             { ...this.#fields, problem: this.problem },
-            this.#failed,
+            this.isElsewhere ? ELSEWHERE : this.#failed,
           )
       }
       await pause(RETRY_MS, signal)

@@ -13,7 +13,7 @@ import { LISTINGS } from "../reconcile/listings.ts"
 import { OutcomeFolder, type OutcomeStore } from "../reconcile/outcome-index.ts"
 import { Reconciler } from "../reconcile/reconciler.ts"
 import { NO_PASS, type Reconciliation, type Target } from "../reconcile/reconciliation.ts"
-import { SenderApi, type Attempted } from "../reconcile/sender-api.ts"
+import { SenderApi } from "../reconcile/sender-api.ts"
 import { SharedReconcile, type SharedPlace } from "../reconcile/shared-reconcile.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { storeOf } from "./component-context.ts"
@@ -125,7 +125,7 @@ export class RunningReconcile extends OwnedSection {
   #reconciler: Reconciler | undefined
 
   constructor(planned: PlannedReconcile, place: ReconcilePlace, service: Service, log: Logger) {
-    super(log, { reconcile: planned.id }, "does not reconcile now")
+    super(log, { reconcile: planned.id }, "can't start reconciling; fix the problem, it is retried every 2 s")
     this.#shared = place.shared && new SharedReconcile(place.shared)
     this.#planned = planned
     this.#place = place
@@ -185,7 +185,7 @@ export class RunningReconcile extends OwnedSection {
     }
   }
 
-  async #inject(body: string): Promise<Attempted> {
+  async #inject(body: string): Promise<string | undefined> {
     const { pipeline } = this.#planned
     const [receiver] = this.#service.receivers()
     const result = await receiver?.submit({
@@ -203,10 +203,9 @@ export class RunningReconcile extends OwnedSection {
       },
     })
     const status = result?.status ?? 503
-    const reason = `answered ${status}`
-    if (status === 503) throw new HooklineError("unavailable", `the pipeline ${reason}`)
-    if (status < 300) return { outcome: "accepted", reason }
-    return { outcome: isRefusal(status) ? `refused ${status}` : undefined, reason }
+    if (status === 503) throw new HooklineError("unavailable", "the pipeline answered 503")
+    if (status < 300) return "accepted"
+    return isRefusal(status) ? `refused ${status}` : undefined
   }
 
   /** @throws HooklineError, PublishError: the next pass tries again */

@@ -44,12 +44,12 @@ export class GitHubHook implements AsyncDisposable {
   /** Whether the list has each delivery twice. */
   doubles = false
   readonly #bodies = new Map<string, string>()
-  readonly #server: Bun.Server<undefined>
+  #server: Bun.Server<undefined>
   #id = 1000
 
   constructor(url = "http://127.0.0.1:1/webhook") {
     this.url = url
-    this.#server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.#serve(request) })
+    this.#server = this.#listen(0)
     this.api = `http://127.0.0.1:${this.#server.port}`
   }
 
@@ -57,6 +57,13 @@ export class GitHubHook implements AsyncDisposable {
   async send(guid: string, body = JSON.stringify({ action: "opened", k: guid })): Promise<number> {
     this.#bodies.set(guid, body)
     return this.#deliver(guid, false)
+  }
+
+  /** Its API breaks all connections, and is there again. */
+  async restart(): Promise<undefined> {
+    const port = this.#server.port!
+    await this.#server.stop(true)
+    this.#server = this.#listen(port)
   }
 
   /** The section that reconciles a pipeline with it. */
@@ -75,6 +82,10 @@ api = ${this.api}`
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server.stop(true)
+  }
+
+  #listen(port: number): Bun.Server<undefined> {
+    return Bun.serve({ hostname: "127.0.0.1", port, fetch: (request) => this.#serve(request) })
   }
 
   async #deliver(guid: string, redelivery: boolean): Promise<number> {

@@ -153,13 +153,13 @@ function run(scenario: StorageScenario): Outcome {
         .map((row) => [row.id, row]),
     )
     const certified = new Set(certificates.map(({ from }) => Date.parse(from)))
-    for (const { guid, firstMs, isPublished, answer, asked } of sender.sent.values()) {
+    for (const { guid, firstMs, isPublished, answer, asked, unanswered } of sender.sent.values()) {
       const row = rows.get(guid)
       // after two windows a certificate alone has it
       if (row === undefined && interruptions > 0 && unknown.has(guid)) continue
       if (row === undefined && certified.has(firstMs - (firstMs % HOUR_MS))) continue
       if (row === undefined) world.violate(`${guid} is not accounted for`)
-      else if (row.outcome === null && (row.attempts < 3 || asked + interruptions < 3))
+      else if (row.outcome === null && (row.attempts < 3 || asked + unanswered + interruptions < 3))
         world.violate(`${guid} has no outcome after ${asked} redeliveries`)
       else if (row.outcome === "accepted" ? !isPublished : row.outcome !== null && answer !== 400)
         world.violate(`${guid} counts as ${row.outcome}`)

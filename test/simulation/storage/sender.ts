@@ -20,9 +20,11 @@ export interface Sent {
   /** What the front door answers it always: a refusal for good, or a fault. */
   readonly answer: 400 | 500 | undefined
   isPublished: boolean
-  /** Redeliveries that the API answered, and when the last one, in milliseconds since the world began. */
+  /** Redeliveries that the API was asked for, and when the last one, in milliseconds since the world began. */
   asked: number
   askedAtMs: number
+  /** Requests for a redelivery that were neither received nor answered. */
+  unanswered: number
 }
 
 export interface SenderSettings {
@@ -38,6 +40,7 @@ export interface SenderSettings {
 }
 
 const SILENT_MS = 300
+const REFUSED = Object.assign(new Error("connection refused"), { code: "ECONNREFUSED" })
 /** How long the cursor of a page is valid. */
 const CURSOR_MS = 500
 
@@ -78,6 +81,7 @@ export class Sender {
       isPublished: false,
       asked: 0,
       askedAtMs: Number.NEGATIVE_INFINITY,
+      unanswered: 0,
     }
     this.sent.set(guid, event)
     this.#deliver(event)
@@ -94,9 +98,10 @@ export class Sender {
         process.run(answer, ms)
       }
       world.after(1 + this.#random.below(5), () => {
-        if (failure === "refused connection") return answered(() => reject(new Error("connection refused")))
+        if (failure === "refused connection") return answered(() => reject(REFUSED))
         if (failure === "silent" || failure === "lost answer") {
-          if (failure === "lost answer") this.#serve(new URL(url), init, true)
+          if (failure === "lost answer") this.#serve(new URL(url), init)
+          else if (init.method === "POST") this.#eventOf(new URL(url)).unanswered++
           return answered(() => reject(new DOMException("late", "TimeoutError")), SILENT_MS)
         }
         const answer = failure === undefined ? this.#serve(new URL(url), init) : failure
@@ -131,12 +136,19 @@ export class Sender {
     this.#world.tell("sender", `${guid} got ${status}${lateMs === 0 ? "" : `, listed ${lateMs} ms later`}`)
   }
 
-  #serve({ pathname, searchParams }: URL, { method = "GET" }: RequestInit, isLost = false): Response {
-    const [, id] = /\/deliveries\/(\d+)\/attempts$/.exec(pathname) ?? []
+  /** The event that a redelivery is asked for of. */
+  #eventOf({ pathname }: URL): Sent {
+    const [, id] = /\/deliveries\/(\d+)\/attempts$/.exec(pathname)!
+    return this.sent.get(this.#deliveries.find((it) => it.id === Number(id))!.guid)!
+  }
+
+  #serve(url: URL, { method = "GET" }: RequestInit): Response {
+    const { pathname, searchParams } = url
     if (method === "POST") {
-      const event = this.sent.get(this.#deliveries.find((it) => it.id === Number(id))!.guid)!
+      const event = this.#eventOf(url)
       this.asked(event)
-      if (!isLost) Object.assign(event, { asked: event.asked + 1, askedAtMs: this.#world.nowMs })
+      event.asked++
+      event.askedAtMs = this.#world.nowMs
       // it may come before the list has it, or after
       this.#world.after(this.#random.below(20), () => this.#deliver(event))
       return this.#answer({}, 202)

@@ -11,8 +11,13 @@ export const probes = (
   admission: () => AdminAccess,
 ): { readonly [path: string]: Probe } => ({
   "/healthz": () => text(200, "ok\n"),
-  "/readyz": async (request) =>
-    readyzAnswer(await service.readiness(), admission().tokenOf(request) !== undefined),
+  "/readyz": async (request) => {
+    // a load balancer may send no Host, and the URL has none then
+    const [exclude, ...more] = new URL(request.url, "http://localhost").searchParams.getAll("exclude")
+    if ((exclude !== undefined && exclude !== "brokers") || more.length > 0)
+      return text(400, "exclude=brokers is all that can be excluded\n")
+    return readyzAnswer(await service.readiness(exclude), admission().tokenOf(request) !== undefined)
+  },
   "/metrics": async (request) => {
     if (admission().tokenOf(request) === undefined)
       return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })

@@ -13,9 +13,13 @@ import type { ActivitySample } from "./history.ts"
 import type { ReconcileState } from "../reconcile/reconciliation.ts"
 import type { Replays } from "./replays.ts"
 
+/** Kafka, where no spool is before it: what replicas share, so that each of them answers alike. */
+export type Exclusion = "brokers"
+
 /** The application as the probes see it. */
 export interface Status {
-  readiness(): Readiness | Promise<Readiness>
+  /** @param exclude what the answer does not depend on */
+  readiness(exclude?: Exclusion): Readiness | Promise<Readiness>
   /** @param accept of the request: the format */
   metrics(accept: string | null): Promise<Exposition>
 }

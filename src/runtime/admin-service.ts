@@ -55,7 +55,7 @@ export function adminService(running: Running): Service {
   }
   return {
     startedAtMs: Date.now(),
-    readiness: () => running.readiness(),
+    readiness: (exclude) => running.readiness(exclude),
     metrics: (accept) => running.expose(accept),
     activity: () => running.activity(),
     pipelines: () => pipelinesOf(running),

@@ -1,4 +1,4 @@
-import type { Readiness } from "../admin/service.ts"
+import type { Exclusion, Readiness } from "../admin/service.ts"
 import type { Impairment, LogState, SpoolState } from "../brokers/broker.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
@@ -22,21 +22,28 @@ export interface State {
 /** undefined: usable. */
 export type Health = readonly [name: string, problem: string | undefined]
 
-export function stateOf({ plan, connections, pipelines, servers }: ActivePlan): State {
-  const known = connectionStates(connections, plan, (id) => pipelines.get(id))
+export function stateOf({ plan, connections, pipelines, servers }: ActivePlan, exclude?: Exclusion): State {
+  const all = connectionStates(connections, plan, (id) => pipelines.get(id))
+  const isExcluded = ([id]: readonly [id: string, ...unknown[]]): boolean =>
+    exclude === "brokers" && isShared(connections.get(id)!)
   const stores = [...storesOf(pipelines)].map(([name, keys]): Health => {
     const ready = keys.store.ready()
     return [name, ready === true ? undefined : ready]
   })
-  const closed = closedPipelines(pipelines, known.connections, stores)
+  const counted = all.connections.map((it): Health => (isExcluded(it) ? [it[0], undefined] : it))
+  const closed = closedPipelines(pipelines, counted, stores)
   return {
-    ...known,
+    connections: all.connections.filter((it) => !isExcluded(it)),
+    impaired: all.impaired.filter((it) => !isExcluded(it)),
     stores,
     pipelines: closed,
     receives: closed.length === 0 || closed.length < pipelines.size,
     isAccepting: servers.isAccepting(),
   }
 }
+
+/** Whether its servers are those of every replica, rather than a disk of this one. */
+const isShared = ({ kind, spool }: OpenConnection): boolean => kind.reach !== undefined && spool === undefined
 
 /** The pipelines that accept no events because of their connection, store or source. */
 function closedPipelines(
@@ -119,8 +126,8 @@ export const STARTING: Readiness = {
   spools: [],
 }
 
-export function readinessOf(active: ActivePlan, isDraining: boolean): Readiness {
-  const state = stateOf(active)
+export function readinessOf(active: ActivePlan, isDraining: boolean, exclude?: Exclusion): Readiness {
+  const state = stateOf(active, exclude)
   const { pipelines, connections, impaired, stores, isAccepting } = state
   return {
     state: readinessState(isDraining, takesEvents(state), isWhole(state)),

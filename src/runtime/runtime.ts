@@ -1,5 +1,5 @@
 import { Captures } from "../admin/captured.ts"
-import type { Readiness, Receiver } from "../admin/service.ts"
+import type { Exclusion, Readiness, Receiver } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { steadyMs } from "../clock/clock.ts"
 import { inSlices, nextTurn, type Steps } from "../clock/slices.ts"
@@ -137,9 +137,11 @@ export class Runtime implements ReloadableApplication, Running {
     return urls.map((url, at) => ({ pipeline: routes[at]!.pipeline, url: url + routes[at]!.path }))
   }
 
-  readiness(): Readiness {
+  readiness(exclude?: Exclusion): Readiness {
     // the admin listener answers before everything else is open
-    return this.#active === undefined ? STARTING : readinessOf(this.#active, this.#stopped !== undefined)
+    return this.#active === undefined
+      ? STARTING
+      : readinessOf(this.#active, this.#stopped !== undefined, exclude)
   }
 
   expose(accept: string | null): Promise<Exposition> {
@@ -158,8 +160,8 @@ export class Runtime implements ReloadableApplication, Running {
     return [this.receiver]
   }
 
-  state(): State {
-    return stateOf(this.active)
+  state(exclude?: Exclusion): State {
+    return stateOf(this.active, exclude)
   }
 
   /** For the gauges of a scrape, several of which are read in one turn. */

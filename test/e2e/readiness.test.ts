@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { endingWithThisProcess } from "../support/child.ts"
-import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
-import { startService } from "../support/webhook-service.ts"
+import { freePort } from "../support/ports.ts"
+import { configurationOf, startService } from "../support/webhook-service.ts"
 import { metricOf } from "../support/worker-processes.ts"
 
 const DELIVERY_TIMEOUT_MS = 500
@@ -73,6 +74,17 @@ describe("while another process holds the write lock", () => {
     ])
   }, 30_000)
 
+  test("of the embedded log, it is not ready without the brokers either: no other replica has this log", async () => {
+    await start("directory = log")
+    const holder = await holdWriteLock(join(folder.path, "log", "log.sqlite"))
+    try {
+      await becomes(503)
+      expect((await fetch(`${running.adminUrl}/readyz?exclude=brokers`)).status).toBe(503)
+    } finally {
+      await holder.release()
+    }
+  }, 30_000)
+
   test("of a spool, it is ready only as long as its broker accepts events", async () => {
     await start("bootstrap_servers = 127.0.0.1:9\nspool = spool.sqlite")
     expect(await post()).toBe(200)
@@ -126,3 +138,51 @@ async function holdWriteLock(file: string): Promise<LockHolder> {
     },
   }
 }
+
+describe("without the brokers, while Kafka is away", () => {
+  const KAFKA_AWAY = "bootstrap_servers = 127.0.0.1:9"
+  const withoutBrokers = async (): Promise<[number, unknown]> => {
+    const answer = await fetch(`${running.adminUrl}/readyz?exclude=brokers`)
+    return [answer.status, await answer.json()]
+  }
+
+  for (const workers of [1, 2])
+    test(`with workers = ${workers} it is ready, and says nothing of the connection`, async () => {
+      const port = workers === 1 ? 0 : await freePort()
+      const settings = { folder: folder.path, connection: KAFKA_AWAY, topic: "webhooks" }
+      running = await startService({ ...settings, port, workers, service: "shutdown_delay = 4s" })
+      await becomes(503, ({ connections }) => Object.keys(connections as object)[0] === "broker")
+      expect(await withoutBrokers()).toMatchObject([200, { status: "ready", connections: {} }])
+
+      running.signal("SIGTERM")
+      await becomes(503, ({ status }) => status === "draining")
+      expect(await withoutBrokers()).toMatchObject([503, { status: "draining" }])
+    }, 30_000)
+
+  test("it is not ready while the Deduplicator's store is away, too, and then names the store", async () => {
+    const port = await freePort()
+    running = await startHookline(
+      `${configurationOf({ connection: KAFKA_AWAY, topic: "webhooks" })}
+[pipeline:webhooks:Deduplicator]
+key = json:/n
+store = redis://127.0.0.1:${port}`,
+      { folder: folder.path },
+    )
+    const [status, { pipelines }] = (await withoutBrokers()) as [number, { pipelines: object }]
+    expect(status).toBe(503)
+    expect(JSON.stringify(pipelines)).toContain(`store redis://127.0.0.1:${port}`)
+    expect(JSON.stringify(pipelines)).not.toContain("connection broker")
+  }, 30_000)
+
+  test("what else is to be excluded is refused by 400, which says what can be", async () => {
+    await start(KAFKA_AWAY)
+    for (const query of ["exclude=kafka", "exclude=brokers&exclude=stores", "exclude="]) {
+      const answer = await fetch(`${running.adminUrl}/readyz?${query}`)
+      expect([query, answer.status, await answer.text()]).toEqual([
+        query,
+        400,
+        "exclude=brokers is all that can be excluded\n",
+      ])
+    }
+  }, 30_000)
+})

@@ -1,14 +1,17 @@
 import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { blocksOf } from "../support/documents.ts"
 import { isFull, report } from "../support/fault-table.ts"
 import { compare, expectKept } from "../support/findings.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
-import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
+import { startKafkaBehind } from "../support/kafka-behind.ts"
+import { openProxy } from "../support/kafka-proxy.ts"
+import { canStartKafka, createTopic, freshTopic, kafkaForTests, type TestKafka } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
 import { freePorts } from "../support/ports.ts"
-import { hasProxy, nginxWith, runProxy } from "../support/proxies.ts"
+import { hasProxy, nginxWith, runProxy, type Proxy } from "../support/proxies.ts"
 import { hasRedis, startRedis } from "../support/redis.ts"
 import { configurationOf, eventsInKafka, onKafka } from "../support/webhook-service.ts"
 
@@ -27,11 +30,9 @@ describe.skipIf(kafka === undefined || !hasRedis())("three replicas behind a loa
         const topic = freshTopic()
         await createTopic(kafka!, topic, { partitions: 3 })
         await using redis = await startRedis()
-        await using replicas = await Replicas.start({ topic, store: redis.url, delay: program === "haproxy" })
-        await using proxy = await runProxy(program, (listen, folder) => {
-          const text = configurationOfPage(program, listen, replicas)
-          return program === "nginx" ? nginxWith(text, folder) : `${text}\n`
-        })
+        const delay = program === "haproxy"
+        await using replicas = await Replicas.start({ kafka: kafka!, topic, store: redis.url, delay })
+        await using proxy = await balance(program, replicas)
         const url = `http://127.0.0.1:${proxy.port}/webhook`
         await answers200(url)
         await using senders = new NumberedSenders({ url, pid: proxy.pid }, { pauseMs: 1 })
@@ -53,7 +54,56 @@ describe.skipIf(kafka === undefined || !hasRedis())("three replicas behind a loa
   }
 })
 
+describe.skipIf(!(await canStartKafka()) || !hasRedis())("a load balancer with Kafka away", () => {
+  for (const program of ["haproxy", "nginx"] as const) {
+    test.skipIf(!hasProxy({ program }))(
+      `${program} passes on Hookline's 503 with its Retry-After, and answers with one only once no replica runs`,
+      async () => {
+        await using network = await openProxy()
+        await using kafka = await startKafkaBehind([network])
+        const behind = { ...kafka, bootstrapServers: [network.address] }
+        const topic = freshTopic()
+        await createTopic(kafka, topic)
+        await using redis = await startRedis()
+        await using replicas = await Replicas.start({ kafka: behind, topic, store: redis.url, delay: false })
+        await using proxy = await balance(program, replicas)
+        const url = `http://127.0.0.1:${proxy.port}/webhook`
+        await answers200(url)
+
+        network.loseAnswers()
+        const away: Response[] = []
+        const areAll = async (path: string, status: number): Promise<boolean> => {
+          away.push(await post(url))
+          const answers = replicas.adminPorts.map((port) => fetch(`http://127.0.0.1:${port}${path}`))
+          return (await Promise.all(answers)).every((it) => it.status === status)
+        }
+        while (!(await areAll("/readyz", 503))) await Bun.sleep(50)
+        expect(await areAll("/readyz?exclude=brokers", 200)).toBe(true)
+        // longer than HAProxy needs to see it
+        for (const untilMs = steadyMs() + 4000; steadyMs() < untilMs;)
+          away.push(...(await Promise.all(Array.from({ length: 8 }, () => post(url)))))
+        const refused = away.filter(({ status }) => status !== 200)
+        expect(refused.length).toBeGreaterThan(8)
+        for (const { status, headers } of refused) {
+          expect([status, headers.get("Content-Type")]).toEqual([503, "application/problem+json"])
+          expect(Number(headers.get("Retry-After"))).toBeGreaterThan(0)
+        }
+
+        network.heal()
+        await answers200(url)
+        await replicas.kill()
+        let last: Response
+        do last = await post(url)
+        while (last.headers.get("Content-Type") !== "text/plain")
+        expect([last.status, last.headers.get("Retry-After")]).toEqual([503, "10"])
+      },
+      120_000,
+    )
+  }
+})
+
 interface Settings {
+  readonly kafka: TestKafka
   readonly topic: string
   readonly store: string
   /** Whether a stop waits for the load balancer. */
@@ -87,17 +137,21 @@ class Replicas implements AsyncDisposable {
     await this.#start(at)
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async kill(): Promise<void> {
     for (const running of this.#running) running.signal("SIGKILL")
     await Promise.all(this.#running.map((running) => running.exited))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill()
     this.#folder[Symbol.dispose]()
   }
 
   async #start(at: number): Promise<void> {
-    const { topic, store, delay } = this.#settings
+    const { kafka, topic, store, delay } = this.#settings
     const folder = join(this.#folder.path, `${at}`)
     const configuration = configurationOf({
-      connection: `${onKafka(kafka!)}\nclient_id = version-${++this.#versions}`,
+      connection: `${onKafka(kafka)}\nclient_id = version-${++this.#versions}`,
       topic,
       deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
       port: this.ports[at]!,
@@ -116,6 +170,13 @@ store = ${store}`,
   }
 }
 
+/** Starts a load balancer before the replicas, as docs/deploying.md configures it. */
+const balance = (program: "haproxy" | "nginx", replicas: Replicas): Promise<Proxy> =>
+  runProxy(program, (listen, folder) => {
+    const text = configurationOfPage(program, listen, replicas)
+    return program === "nginx" ? nginxWith(text, folder) : `${text}\n`
+  })
+
 /** The configuration of docs/deploying.md, with addresses of this machine. */
 function configurationOfPage(program: string, listen: number, { ports, adminPorts }: Replicas): string {
   const { text } = blocksOf("docs/deploying.md").find(({ language }) => language === program)!
@@ -129,6 +190,7 @@ function configurationOfPage(program: string, listen: number, { ports, adminPort
 
 /** Waits until the load balancer has found a replica that is ready. */
 async function answers200(url: string): Promise<void> {
-  const post = async (): Promise<boolean> => (await fetch(url, { method: "POST", body: "{}" })).ok
-  while (!(await post())) await Bun.sleep(50)
+  while (!(await post(url)).ok) await Bun.sleep(50)
 }
+
+const post = (url: string): Promise<Response> => fetch(url, { method: "POST", body: "{}" })

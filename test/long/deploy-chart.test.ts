@@ -155,6 +155,9 @@ describe.skipIf(!(await hasDeployTools()))("the chart", () => {
       ["/healthz", "admin"],
       ["/readyz", "admin"],
     ])
+    const without = await render({ readiness: { exclude: "brokers" } })
+    const probe = without("Deployment").spec.template.spec.containers[0].readinessProbe
+    expect(probe.httpGet.path).toBe("/readyz?exclude=brokers")
   })
 
   test("mounts a configuration that Hookline takes, and the secrets that it names", async () => {

@@ -1,5 +1,5 @@
 import type { ActivitySample } from "../../admin/history.ts"
-import type { Receiver } from "../../admin/service.ts"
+import type { Exclusion, Receiver } from "../../admin/service.ts"
 import { steadyMs, within } from "../../clock/clock.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
@@ -85,8 +85,8 @@ export class RestartingWorker {
     return listening
   }
 
-  async status(): Promise<WorkerStatus> {
-    const state = await this.#ask((process) => process.call("state"))
+  async status(exclude?: Exclusion): Promise<WorkerStatus> {
+    const state = await this.#ask((process) => process.call("state", exclude))
     return { worker: this.number, process: this.#state, stalledMs: this.#watch?.stalledMs, state }
   }
 

@@ -1,5 +1,5 @@
 import type { ActivitySample } from "../../admin/history.ts"
-import type { Readiness, Receiver, Service } from "../../admin/service.ts"
+import type { Exclusion, Readiness, Receiver, Service } from "../../admin/service.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { type Steps, atOnce, inSlices } from "../../clock/slices.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
@@ -209,8 +209,8 @@ export class Supervisor implements ReloadableApplication, Running {
     }
   }
 
-  async readiness(): Promise<Readiness> {
-    const workers = await Promise.all(this.#workers.map((worker) => worker.status()))
+  async readiness(exclude?: Exclusion): Promise<Readiness> {
+    const workers = await Promise.all(this.#workers.map((worker) => worker.status(exclude)))
     return readinessOfWorkers(workers, this.#stopped !== undefined)
   }
 

@@ -1,4 +1,4 @@
-import type { Receiver } from "../../admin/service.ts"
+import type { Exclusion, Receiver } from "../../admin/service.ts"
 import { atOnce, inSlices, type Steps } from "../../clock/slices.ts"
 import type { Component } from "../../components/define-component.ts"
 import { registryWith } from "../../components/registry.ts"
@@ -111,8 +111,8 @@ export class Worker {
     await this.#runtime?.setLogLevel(level)
   }
 
-  state(): State {
-    return this.#runtime!.state()
+  state(exclude?: Exclusion): State {
+    return this.#runtime!.state(exclude)
   }
 
   /** Its answer shows that the event loop runs. */

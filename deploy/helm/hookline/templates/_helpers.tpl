@@ -121,7 +121,7 @@ spec:
         failureThreshold: 3
       readinessProbe:
         httpGet:
-          path: /readyz
+          path: /readyz{{ with .Values.readiness.exclude }}?exclude={{ . }}{{ end }}
           port: admin
           {{- if .Values.admin.tlsSecret }}
           scheme: HTTPS

@@ -122,3 +122,31 @@ test("a position that can't be saved ends the job", async () => {
   await job.start()
   expect(job.progress()).toMatchObject({ state: "failed", problem: "the disk is full" })
 })
+
+test("refused records of a position that could not be saved are among those of the next one", async () => {
+  const log = await logOf(2)
+  const tried = Promise.withResolvers<void>()
+  const saved: (readonly [next: number | undefined, refused: readonly number[]])[] = []
+  const job = await jobOf(log, {
+    target: {
+      window: { records: 2, bytes: 1000 },
+      async send({ offset }) {
+        if (offset > 0) await tried.promise
+        return { reason: "no" }
+      },
+      problem: () => undefined,
+      stop() {},
+    },
+    save({ next }, failures) {
+      saved.push([next.get(0), failures.map(({ offset }) => offset)])
+      if (saved.length > 1) return
+      tried.resolve()
+      throw new Error("the disk is full")
+    },
+  })
+  await job.start()
+  expect(saved).toEqual([
+    [1, [0]],
+    [2, [0, 1]],
+  ])
+})

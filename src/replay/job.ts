@@ -76,6 +76,8 @@ export class ReplayJob {
   #failed: number
   #missed = 0
   #failures: ReplayFailure[] = []
+  /** Of records that the next position that is saved is after. */
+  #unsaved: readonly ReplayFailure[] = []
   /** Resolves when the job is no longer paused; undefined: it is not. */
   #paused: PromiseWithResolvers<void> | undefined
   #ending: Promise<void> | undefined
@@ -83,7 +85,7 @@ export class ReplayJob {
   constructor(options: ReplayOptions) {
     this.#options = options
     const { selection, from, rate } = options
-    this.#window = new SendWindow(options.target.window, this.#stop.signal, (settled) => this.#save(settled))
+    this.#window = new SendWindow(options.target, this.#stop.signal, (settled) => this.#save(settled))
     this.#cursors = new Cursors(selection.ranges, from)
     this.#replayed = from?.replayed ?? 0
     this.#failed = from?.failed ?? 0
@@ -268,8 +270,10 @@ export class ReplayJob {
     this.#failures = [...this.#failures, ...failures].slice(-MOST_FAILURES)
     this.#sent.note(this.#replayed)
     this.#passed.note(this.#cursors.passed)
+    this.#unsaved = [...this.#unsaved, ...failures]
     try {
-      await this.#options.save?.(this.#position, failures)
+      await this.#options.save?.(this.#position, this.#unsaved)
+      this.#unsaved = []
     } catch (error) {
       this.#fail(error)
     }

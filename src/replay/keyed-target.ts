@@ -15,7 +15,8 @@ import type { ReplayTarget, Sent } from "./target.ts"
  *              round, with growing pauses between rounds. An acceptance ends it.
  *
  * This tells a target that fails one record from one that fails all: while it accepts others, a record that it keeps
- * failing is refused for good (`Patience`); where it fails all, they wait.
+ * failing is refused for good (`Patience`); where it fails all, they wait. What was accepted after a failing record stays in
+ * the window, so the last of the window is spared for such times: it is admitted record by record.
  */
 
 interface Entry {
@@ -51,6 +52,8 @@ interface Doubt {
 
 const RETRY_MS = { first: 250, longest: 10_000 }
 const MOST_BYTES = 16 * 1024 * 1024
+/** How many records of the window are spared. */
+const SPARED = 8
 
 export class KeyedTarget implements ReplayTarget {
   readonly window: ReplayTarget["window"]
@@ -65,6 +68,10 @@ export class KeyedTarget implements ReplayTarget {
   #number = 0
   /** How many records were sent, by partition. */
   readonly #sent = new Map<number, number>()
+  /** Records that have failed, and are neither accepted nor refused. */
+  readonly #failing = new Set<Entry>()
+  /** How many of the spared records were needed for these. */
+  #needed = 0
   #active = 0
   #accepted = 0
   /** undefined: accepting. */
@@ -107,6 +114,10 @@ export class KeyedTarget implements ReplayTarget {
       else if (lane !== undefined) this.#lanes.set(lane, [entry])
       this.#pump()
     })
+  }
+
+  get spared(): number {
+    return this.window.records === 1 ? 0 : SPARED - this.#needed
   }
 
   problem(): string | undefined {
@@ -162,8 +173,11 @@ export class KeyedTarget implements ReplayTarget {
     const wake = (): void => {
       this.#timer = undefined
       const doubt = this.#doubt
-      if (doubt !== undefined)
+      if (doubt !== undefined) {
         this.#doubt = { ...doubt, tried: new Set(), rounds: doubt.rounds + 1, pauseMs: 0, probe: undefined }
+        const hasUntried = this.#heads.values().some(({ accepted }) => accepted === undefined)
+        if (!hasUntried && this.#needed < SPARED) this.#needed++
+      }
       this.#pump()
     }
     this.#timer = { timer: setTimeout(wake, atMs - nowMs), atMs }
@@ -218,6 +232,7 @@ export class KeyedTarget implements ReplayTarget {
       entry.refusals++
       entry.refusedMs ??= steadyMs()
     }
+    this.#failing.add(entry)
     if (entry.accepted !== undefined && entry.accepted < this.#accepted) entry.failedAlone++
     entry.accepted = this.#accepted
     if (this.#isFinal(entry, attempt)) {
@@ -245,8 +260,10 @@ export class KeyedTarget implements ReplayTarget {
     return (refusals > 1 && failedAlone > 0) || steadyMs() - refusedMs! >= parkAfterMs
   }
 
-  #settle({ lane, resolve }: Entry, sent: Sent): void {
+  #settle(entry: Entry, sent: Sent): void {
+    const { lane, resolve } = entry
     resolve(sent)
+    if (this.#failing.delete(entry) && this.#failing.size === 0) this.#needed = 0
     if (lane === undefined) return
     const entries = this.#lanes.get(lane)!
     entries.shift()

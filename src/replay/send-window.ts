@@ -1,4 +1,5 @@
 import type { StoredRecord } from "../brokers/broker.ts"
+import { within } from "../clock/clock.ts"
 import type { ReplayFailure } from "./progress.ts"
 import type { ReplayTarget } from "./target.ts"
 
@@ -18,13 +19,15 @@ export function toWindowRecord(record: StoredRecord, isSkipped: boolean): Window
 
 /** Records that do not match and may lie after one that is sent. */
 const SKIPPED = 1000
+/** How often a full window is compared with what the target spares. */
+const SPARED_POLL_MS = 100
 
 /**
  * The records of a job: sent ones up to the target's window, each until it and all before it in its partition are settled
  * and saved.
  */
 export class SendWindow {
-  readonly #limits: ReplayTarget["window"]
+  readonly #target: Pick<ReplayTarget, "window" | "spared">
   readonly #stop: AbortSignal
   readonly #save: (settled: readonly WindowRecord[]) => Promise<void>
   /** In order, by partition. */
@@ -44,11 +47,11 @@ export class SendWindow {
    * @param save counts and saves records that are settled, by partition in order; one call at a time
    */
   constructor(
-    limits: ReplayTarget["window"],
+    target: Pick<ReplayTarget, "window" | "spared">,
     stop: AbortSignal,
     save: (settled: readonly WindowRecord[]) => Promise<void>,
   ) {
-    this.#limits = limits
+    this.#target = target
     this.#stop = stop
     this.#save = save
     stop.addEventListener("abort", () => this.#change())
@@ -56,7 +59,8 @@ export class SendWindow {
 
   /** Resolves when a record may be sent, or the job is stopped. */
   async admit(one: WindowRecord): Promise<void> {
-    while (!this.#stop.aborted && !this.#hasCapacity(one)) await this.#changed.promise
+    while (!this.#stop.aborted && !this.#hasCapacity(one))
+      await within(SPARED_POLL_MS, this.#changed.promise, () => {})
   }
 
   add(one: WindowRecord): void {
@@ -120,7 +124,9 @@ export class SendWindow {
   }
 
   #hasCapacity({ bytes, result }: WindowRecord): boolean {
-    const { records, bytes: mostBytes } = this.#limits
+    const { window, spared = 0 } = this.#target
+    const records = window.records - spared
+    const mostBytes = (window.bytes * records) / window.records
     if (result === "skipped") return this.#count < records + SKIPPED
     return this.#sent === 0 || (this.#sent < records && this.#bytes + bytes <= mostBytes)
   }

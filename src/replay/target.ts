@@ -17,6 +17,8 @@ export interface Refusal {
 export interface ReplayTarget {
   /** How many records, and how many bytes of them, may be sent and not yet acknowledged; one record always may. */
   readonly window: { readonly records: number; readonly bytes: number }
+  /** How many records of the window are not to be sent now; it may get fewer at any time. Undefined: none. */
+  readonly spared?: number
   /** Sends a record after those that were sent before; one that is refused holds up none. Resolves when the record is durable at the target. */
   send(record: StoredRecord): Promise<Sent>
   /** Why nothing is accepted now; undefined: no reason is known. */

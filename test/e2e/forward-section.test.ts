@@ -159,6 +159,21 @@ test("while all are refused nothing is parked before park_after, and nothing is 
   expect(service.log.some(({ msg }) => msg === "record refused")).toBe(false)
 })
 
+test("a record that fails each time is refused after its retries, also once the rest of its window is accepted", async () => {
+  using folder = temporaryFolder()
+  await using receiver = new Receiver(({ body }) =>
+    body.includes("poison") ? new Response("", { status: 500 }) : new Response(),
+  )
+  await using service = await startHookline(configuration(receiver.url, "retries = 3"), {
+    folder: folder.path,
+  })
+  const others = Array.from({ length: 40 }, (_, n) => `k${n}`)
+  await post(service, "poison", ...others)
+  await service.logged(({ msg, offset }) => msg === "record refused" && offset === 0)
+  while (!keysOf(receiver).includes(others.at(-1)!)) await receiver.count(receiver.all.length + 1)
+  expect(keysOf(receiver).filter((key) => key !== "poison")).toEqual(others)
+})
+
 test("a record that waits and that retention is about to delete is warned of", async () => {
   using folder = temporaryFolder()
   await using receiver = new Receiver(() => new Response("", { status: 503 }))

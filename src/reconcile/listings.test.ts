@@ -4,7 +4,7 @@ import { eventOf } from "../../test/support/event.ts"
 import { temporaryFolder } from "../../test/support/hookline.ts"
 import { readPage } from "./listing.ts"
 import { LISTINGS } from "./listings.ts"
-import { finalOutcome, indexed, OutcomeFolder, OutcomeWriter } from "./outcome-index.ts"
+import { finalOutcome, idReader, indexed, OutcomeFolder, OutcomeWriter } from "./outcome-index.ts"
 
 // answers in the shapes of the senders' documentation, made by hand
 const AT = "2026-11-24T10:00:00Z"
@@ -148,6 +148,29 @@ test.each<[string, string, { isVerified?: boolean; failedVerification?: boolean 
   const index = { add: (id: string, final: string) => void found.push(`${id} ${final}`) }
   expect(await indexed(handler, "/id", index).handle(event)).toBe(outcome)
   expect(found).toEqual([...settled])
+})
+
+test.each([
+  ['{"id":"a"}', "a"],
+  ['{"event_version":"1.0","id":"WH-1","resource":{"id":"b"}}', "WH-1"],
+  ['{"resource":{"id":"b"},"id":"a"}', "a"],
+  ['{"list":["id"],"id":"a"}', "a"],
+  ['{"note":"{","id":"a"}', "a"],
+  ['{"note":"\\"id\\":\\"b\\"","id":"a"}', "a"],
+  ['{"type":"id","id":"a"}', "a"],
+  [' { "id" : "a" }', "a"],
+  ['{"id":"\\u0061"}', "a"],
+  ['{"id":"é"}', "é"],
+  ['{"id":7}', "7"],
+  [`{"note":"${"x".repeat(505)}","id":"a"}`, "a"],
+  [`{"note":"${"x".repeat(600)}","id":"a"}`, "a"],
+  ['{"id":""}', undefined],
+  ['{"id":"a\\tb"}', undefined],
+  ['{"resource":{"id":"b"}}', undefined],
+  ['["id","a"]', undefined],
+  ["{", undefined],
+])("the id of %s for the index is %p", (body, id) => {
+  expect(idReader("/id")(Buffer.from(body))).toBe(id)
 })
 
 test("what one process indexed, another reads in whole lines", async () => {

@@ -1,9 +1,9 @@
 // Hot path where a pipeline's sender lists no outcomes: `add` is called for each event.
 import { appendFile, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
+import { readJson } from "../json/read.ts"
 import { asBuffer } from "../json/tokens.ts"
 import type { Handler } from "../pipeline/compose.ts"
-import type { Event } from "../pipeline/event.ts"
 import type { Outcome } from "../pipeline/outcome.ts"
 import { makePrivateFolder } from "../storage/private-files.ts"
 import { HOUR_MS } from "./certificate.ts"
@@ -120,18 +120,37 @@ export function finalOutcome(outcome: Outcome): string | undefined {
   return isRefusal(outcome.status) ? `refused ${outcome.status}` : undefined
 }
 
+/** Bytes of a body in which its id is searched for before it is parsed. */
+const SEARCHED = 512
+const BRACKET = /[{[]/
+const NOT_PLAIN = /[^\x20-\x7e]|\\/
+
+/**
+ * Reads the text at a JSON pointer: in 0.2 us where it is plain and comes before any object or list within the body, as it
+ * does in what senders send, else in 0.7 us for 1 KB.
+ *
+ * @returns undefined: there is none, or one that is no part of a line
+ */
+export function idReader(pointer: string): (body: Uint8Array) => string | undefined {
+  const member = `"${pointer.slice(1)}":"`
+  return (bytes) => {
+    const body = asBuffer(bytes)
+    const text = body.toString("latin1", 0, SEARCHED)
+    const key = text.indexOf(member)
+    const from = key + member.length
+    const end = key < 0 ? -1 : text.indexOf('"', from)
+    if (end > from && !BRACKET.test(text.slice(1, key))) {
+      const id = body.toString("latin1", from, end)
+      if (!NOT_PLAIN.test(id)) return id
+    }
+    const id = textAt(readJson(body), pointer)
+    return id === undefined || /[\t\n]/.test(id) ? undefined : id
+  }
+}
+
 /** The handler of a pipeline, whose verified events' outcomes are indexed. @param pointer to the event's id in its body */
 export function indexed(handler: Handler, pointer: string, index: Pick<OutcomeWriter, "add">): Handler {
-  const idOf = (event: Event): string | undefined => {
-    const body = event.schemaId === undefined ? event.body : event.body.subarray(SCHEMA_BYTES)
-    try {
-      // 0.7 us for 1 KB, where the scanner of JSON's tokens takes 3
-      return textAt(JSON.parse(asBuffer(body).toString()), pointer)
-    } catch {
-      // what was refused may be no JSON
-      return undefined
-    }
-  }
+  const readId = idReader(pointer)
   const { admit, methods, verifiesSenders, response, outcomes } = handler
   return {
     admit,
@@ -144,8 +163,10 @@ export function indexed(handler: Handler, pointer: string, index: Pick<OutcomeWr
       // a forged request must not settle the event whose id it has
       if (event.request.isVerified !== true || event.request.failedVerification === true) return outcome
       const final = finalOutcome(outcome)
-      const id = final === undefined ? undefined : idOf(event)
-      if (id !== undefined && !/[\t\n]/.test(id)) index.add(id, final!)
+      if (final === undefined) return outcome
+      const { body, schemaId } = event
+      const id = readId(schemaId === undefined ? body : body.subarray(SCHEMA_BYTES))
+      if (id !== undefined) index.add(id, final)
       return outcome
     },
   }

@@ -322,7 +322,9 @@ const run = (...command: readonly string[]): Promise<Ended> =>
   runToEnd(command, { cwd: copy, env: { ...process.env, NO_COLOR: "1" } })
 async function succeed(...command: readonly string[]): Promise<string> {
   const { status, stdout, stderr } = await run(...command)
-  if (status !== 0) throw new Error(`${command.join(" ")} ended with ${status}:\n${stdout}\n${stderr}`)
+  // behind a bar: these are no results of this file's tests
+  const output = `${stdout}\n${stderr}`.replaceAll(/^/gm, "| ")
+  if (status !== 0) throw new Error(`${command.join(" ")} ended with ${status}:\n${output}`)
   return stdout
 }
 
@@ -360,7 +362,7 @@ test("with an example of each recipe, npm run docs and npm run format leave noth
 })
 
 test.each(Object.entries(EXAMPLES))("%s: its tests pass", async (_, { tests }) => {
-  for (const files of tests) await succeed("bin/bun", "test", ...files)
+  for (const files of tests) await succeed("bin/bun", "test", "--timeout=30000", ...files)
 })
 
 test("what was added works: preset, component, option and metric in a pipeline", async () => {

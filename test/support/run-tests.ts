@@ -32,7 +32,9 @@ export async function runTests(
   let { status, isInterrupted } = await bunTest(args, settings, output)
   let { failures } = output
   const files = [...new Set(failures.map(({ file }) => file))]
-  if (again && !isInterrupted && files.length > 0 && files.length <= MOST_RUN_AGAIN) {
+  const areFew = files.length > 0 && files.length <= MOST_RUN_AGAIN
+  // a failed test may have printed the output of tests elsewhere
+  if (again && !isInterrupted && areFew && files.every((it) => existsSync(join(root, it)))) {
     report(failures)
     process.stdout.write(`\nrunning again, alone: ${files.join(", ")}\n`)
     const timeout = args.filter((arg) => arg.startsWith("--timeout="))

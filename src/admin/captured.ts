@@ -6,8 +6,6 @@ import { FairRing } from "./fair-ring.ts"
 
 /** A captured request, as lists have it; `pipeline` null: none has its path. */
 export interface Captured extends Omit<CaptureSummary, "words"> {
-  /** Ascending, unique among the processes of a machine. */
-  readonly sequence: number
   /** When it first came, in milliseconds since 1970. */
   readonly cameAtMs: number
   /** For the log. */
@@ -46,10 +44,9 @@ interface Kept {
 export interface CaptureQuery {
   readonly pipeline?: string | undefined
   readonly outcome?: Outcome["kind"] | undefined
-  /** Only requests with a lower sequence. */
-  readonly before?: number | undefined
-  /** Only requests with a higher sequence. */
-  readonly after?: number | undefined
+  /** Only requests that came before the one of this id, and after that one. */
+  readonly before?: string | undefined
+  readonly after?: string | undefined
   readonly limit: number
 }
 
@@ -76,6 +73,9 @@ const PROCESSES = 64
 /** How much sequences grow in a second, at most times. */
 export const SEQUENCES_A_SECOND = 1000 * PROCESSES * PROCESSES
 const EPOCH_MS = Date.UTC(2020)
+
+/** Ascending with time, unique among the processes of a machine. */
+export const sequenceOf = (id: string): number => Number.parseInt(id, 36)
 
 /** The last requests of a process, in memory. */
 export class Captures implements Capture {
@@ -116,10 +116,8 @@ export class Captures implements Capture {
     const kind = pipeline === undefined ? "unknown" : isRefusal(outcome) ? "refused" : "passed"
     const atMs = Date.now()
     if (!this.#kept[kind].accepts(pipeline ?? "", atMs)) return
-    const sequence = this.#next(atMs)
     const captured: Captured = {
-      sequence,
-      id: sequence.toString(36),
+      id: this.#next(atMs).toString(36),
       request_id: request.id,
       at: atMs,
       cameAtMs: event?.receivedAtMs ?? request.firstCameAtMs ?? atMs,
@@ -148,18 +146,17 @@ export class Captures implements Capture {
   }
 
   /** The newest first. */
-  list({ pipeline, outcome, before = Infinity, after = -Infinity, limit }: CaptureQuery): Captured[] {
+  list({ pipeline, outcome, before, after, limit }: CaptureQuery): Captured[] {
+    const until = before === undefined ? Infinity : sequenceOf(before)
+    const from = after === undefined ? -Infinity : sequenceOf(after)
     return this.#all()
       .map(({ captured }) => captured)
-      .filter(
-        (it) =>
-          it.sequence < before &&
-          it.sequence > after &&
-          (pipeline === undefined || it.pipeline === pipeline) &&
-          (outcome === undefined || it.outcome === outcome),
-      )
-      .toSorted((a, b) => b.sequence - a.sequence)
+      .filter((it) => (pipeline ?? it.pipeline) === it.pipeline && (outcome ?? it.outcome) === it.outcome)
+      .map((it) => [sequenceOf(it.id), it] as const)
+      .filter(([sequence]) => sequence < until && sequence > from)
+      .toSorted(([a], [b]) => b - a)
       .slice(0, limit)
+      .map(([, it]) => it)
   }
 
   find(id: string): CapturedRequest | undefined {

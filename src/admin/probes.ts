@@ -49,6 +49,18 @@ function readyzAnswer(
   return Response.json({ status: state, ...(withReasons && Object.fromEntries(shown)) }, { status })
 }
 
+type Texts = { readonly [name: string]: string }
+
+/** What `/readyz` answers, with reasons: `ready`, or the problem, of each thing. */
+export interface Readyz {
+  readonly status: Readiness["state"]
+  readonly connections: Texts
+  readonly pipelines?: Texts
+  readonly impaired?: { readonly [connection: string]: readonly string[] }
+  readonly deduplicator_stores?: Texts
+  readonly listeners?: Texts
+}
+
 const isEmpty = (object: object): boolean => Object.keys(object).length === 0
 
 const problemsOf = (components: ComponentProblems = []): { [name: string]: string } =>

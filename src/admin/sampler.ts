@@ -17,11 +17,18 @@ export class Sampler {
   #sampledMs = Number.NEGATIVE_INFINITY
   #isClosed = false
 
-  /** @param failed called with a fault, after which sampling continues */
-  constructor(service: Pick<Service, "activity" | "readiness">, failed: (error: unknown) => void) {
+  /**
+   * @param failed called with a fault, after which sampling continues
+   * @param isIdle whether nothing is sampled until someone asks
+   */
+  constructor(
+    service: Pick<Service, "activity" | "readiness">,
+    failed: (error: unknown) => void,
+    isIdle = false,
+  ) {
     this.#service = service
     this.#failed = failed
-    void this.sample()
+    if (!isIdle) void this.sample()
   }
 
   /** The history, brought up to date. */

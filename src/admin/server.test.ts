@@ -5,6 +5,7 @@ import { openAdmin } from "./server.ts"
 import type { Service } from "./service.ts"
 
 const serviceWith = (fault: Error): Service => ({
+  id: "",
   startedAtMs: 0,
   readiness: () => Promise.reject(fault),
   metrics: () => Promise.reject(fault),
@@ -17,7 +18,8 @@ const serviceWith = (fault: Error): Service => ({
   forwards: () => [],
   silences: () => [],
   captureMode: () => "off",
-  receivers: () => [],
+  receiver: undefined,
+  workers: () => [],
   verifications: () => [],
   explain: () => Promise.reject(fault),
   replays: new Replays(

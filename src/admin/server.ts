@@ -8,7 +8,7 @@ import type { Logger } from "../telemetry/log.ts"
 import { admissionBy, type Access, wrongTokenCounter } from "./access.ts"
 import { auditBy, type AuditTopic } from "./audit.ts"
 import { makeApi } from "./api/api.ts"
-import { problem, problemOf } from "./api/route.ts"
+import { problem, problemOf } from "./api/problem.ts"
 import { tooManyWrong } from "./api/session.ts"
 import { answerWithPage } from "./page-files.ts"
 import { probes, text } from "./probes.ts"
@@ -22,6 +22,8 @@ export interface AdminDeps {
   /** Called with a fault, which is answered 500. */
   readonly failed: (error: unknown) => void
   readonly log: Pick<Logger, "info" | "warn">
+  /** Whether it is a worker's: its supervisor alone asks, which audits and samples for all. */
+  readonly isWorker?: boolean
 }
 
 /** Who is admitted, and where actions are published; undefined: nowhere. */
@@ -45,14 +47,14 @@ export function openAdmin(
   first: AdminSettings,
   deps: AdminDeps,
 ) {
-  const { service, failed } = deps
+  const { service, failed, isWorker = false } = deps
   let settings = first
   let admission = admissionBy(settings, listen.host)
   const routes = probes(service, () => admission)
   const wrongTokens = wrongTokenCounter(deps.log)
-  const sampler = new Sampler(service, failed)
-  const audit = auditBy(deps.log, () => settings.auditTopic)
-  const api = makeApi({ service, sampler, admission: () => admission, wrongTokens, failed, audit })
+  const sampler = new Sampler(service, failed, isWorker)
+  const audit = isWorker ? () => {} : auditBy(deps.log, () => settings.auditTopic)
+  const api = makeApi({ service, sampler, admission: () => admission, wrongTokens, failed, audit, isWorker })
   const respond: Endpoint = async (request, server, { path }) => {
     if (!admission.isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
     if (isBearer(request) && admission.tokenOf(request) === undefined) {

@@ -1,14 +1,15 @@
 import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { Broker, LogReader, SpoolState } from "../brokers/broker.ts"
 import type { CaptureMode } from "../config/sections/admin.ts"
-import type { Submission } from "../http/submission.ts"
+import type { Servers } from "../http/server.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { LogLevel } from "../telemetry/log.ts"
 import type { Report } from "../verify/explain/report.ts"
 import type { EventLocations } from "../verify/presets/event-locations.ts"
 import type { Verification } from "../verify/presets/providers.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
-import type { Captured, CapturedRequest, CaptureQuery, PublishedPlace } from "./captured.ts"
+import type { AdminClient } from "./admin-client.ts"
+import type { Captures } from "./captured.ts"
 import type { ActivitySample } from "./history.ts"
 import type { ReconcileState } from "../reconcile/reconciliation.ts"
 import type { Replays } from "./replays.ts"
@@ -16,18 +17,16 @@ import type { Replays } from "./replays.ts"
 /** Kafka, where no spool is before it: what replicas share, so that each of them answers alike. */
 export type Exclusion = "brokers"
 
-/** The application as the probes see it. */
-export interface Status {
+/** The application as the admin API sees it: of one process, or of several. */
+export interface Service {
+  /** Of this process, unique. */
+  readonly id: string
+  /** Milliseconds since 1970. */
+  readonly startedAtMs: number
   /** @param exclude what the answer does not depend on */
   readiness(exclude?: Exclusion): Readiness | Promise<Readiness>
   /** @param accept of the request: the format */
   metrics(accept: string | null): Promise<Exposition>
-}
-
-/** The application as the admin API sees it: of one process, or of several. */
-export interface Service extends Status {
-  /** Milliseconds since 1970. */
-  readonly startedAtMs: number
   pipelines(): readonly PipelineInfo[]
   connections(): readonly ConnectionInfo[]
   /** The counters of each process that answers. */
@@ -44,8 +43,10 @@ export interface Service extends Status {
     silence: { readonly ms: number; readonly expectedMs: number },
   ])[]
   captureMode(): CaptureMode
-  /** The processes that answer. */
-  receivers(): readonly Receiver[]
+  /** Of this process; undefined: its workers receive the webhooks. */
+  readonly receiver: Receiver | undefined
+  /** Processes that receive webhooks for this one, and answer. */
+  workers(): readonly AdminClient[]
   /** How a pipeline verifies requests, by its Verifiers in order; none: it does not, or there is no such pipeline. */
   verifications(pipeline: string): readonly Verification[]
   /** Why a pipeline verifies a request of that time or refuses it; its body is undefined where not all of it was kept. */
@@ -88,28 +89,10 @@ export interface ForwardInfo {
   readonly isElsewhere: boolean
 }
 
-/** A process that receives webhooks. */
+/** What a process that receives webhooks has of them. */
 export interface Receiver {
-  /** The newest first. */
-  captured(query: CaptureQuery): Promise<readonly Captured[]>
-  capturedRequest(id: string): Promise<CapturedRequest | undefined>
-  /** How many refused requests are kept. */
-  capturedRefusals(): Promise<number>
-  clearCaptured(): Promise<void>
-  /** undefined: it has no such pipeline. */
-  submit(asked: {
-    readonly pipeline: string
-    readonly submission: Submission
-  }): Promise<SubmissionResult | undefined>
-}
-
-/** What the sender of a request would see, and what became of it. */
-export interface SubmissionResult {
-  readonly status: number
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  readonly body: Uint8Array
-  readonly durationMs: number
-  readonly place: PublishedPlace | undefined
+  readonly captures: Captures
+  readonly submit: Servers["submit"]
 }
 
 export interface PipelineInfo {

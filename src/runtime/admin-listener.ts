@@ -13,9 +13,20 @@ import type { Transaction } from "./resources.ts"
  * Loads the code of the admin listener for a plan that has one; undefined: it has none.
  * Loaded later, at a request, it would be missing when descriptors have run out, which is when it is needed.
  */
-export async function loadAdmin({ admin }: Plan): Promise<typeof openAdmin | undefined> {
-  return admin.listen === "off" ? undefined : (await import("../admin/server.ts")).openAdmin
+export async function loadAdmin({ listen }: Plan["admin"]): Promise<typeof openAdmin | undefined> {
+  return listen === "off" ? undefined : (await import("../admin/server.ts")).openAdmin
 }
+
+/** What a worker has in place of `[admin]`: a port of this machine, for its supervisor, which has the token. */
+export const workersAdmin = (admin: Plan["admin"], token: string): Plan["admin"] => ({
+  ...admin,
+  listen: { host: "127.0.0.1", port: 0 },
+  token,
+  read_token: undefined,
+  tls_certificate: undefined,
+  tls_key: undefined,
+  audit_topic: undefined,
+})
 
 /** Reads the listener's certificate; undefined: it speaks plain HTTP. @throws OptionError `config` of tls_certificate or tls_key */
 export function adminTls(admin: Partial<Plan["admin"]>): ListenerTls | undefined {
@@ -30,6 +41,7 @@ export function acquireAdmin(
   transaction: Transaction,
   service: Service,
   log: Logger,
+  isWorker = false,
 ): AdminServer | undefined {
   const { admin } = plan
   const { listen, token, read_token: readToken, hosts } = admin
@@ -42,8 +54,9 @@ export function acquireAdmin(
     open: () => {
       const failed = (err: unknown): void =>
         log.error({ err }, "unhandled error while answering an admin request")
-      const opened = open(listen, tls, settings, { service, log, failed })
-      transaction.onCommit(() => log.info({ url: opened.url }, "admin page, API and metrics listening"))
+      const opened = open(listen, tls, settings, { service, log, failed, isWorker })
+      if (!isWorker)
+        transaction.onCommit(() => log.info({ url: opened.url }, "admin page, API and metrics listening"))
       return opened
     },
     close: (it) => it.close(),

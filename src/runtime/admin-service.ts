@@ -1,14 +1,12 @@
-import { inSlices } from "../clock/slices.ts"
 import { Replays, type ReplayConnections } from "../admin/replays.ts"
 import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { Broker } from "../brokers/broker.ts"
-import type { ConnectionInfo, PipelineInfo, Service, Status } from "../admin/service.ts"
+import type { ConnectionInfo, PipelineInfo, Service } from "../admin/service.ts"
 import { captureOf } from "../config/sections/admin.ts"
 import { parsePublicUrl, publicUrl as signedUrl } from "../http/public-url.ts"
-import type { Activity } from "../telemetry/activity.ts"
+import type { ActivitySample } from "../admin/history.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
-import type { Metrics } from "../telemetry/metrics.ts"
 import { notJudged } from "../verify/explain/report.ts"
 import { explainRequest, verificationsOf } from "./explain-request.ts"
 import type { Plan, PlannedPipeline } from "./plan/plan.ts"
@@ -21,8 +19,12 @@ import { SharedBroker } from "./shared-broker.ts"
 import type { Listening } from "./running-application.ts"
 
 /** What runs, of one process or several. */
-export interface Running extends Pick<Status, "readiness">, Pick<Service, "receivers" | "setLogLevel"> {
+export interface Running extends Pick<Service, "readiness" | "receiver" | "workers" | "setLogLevel"> {
+  /** Unique, another one after a restart. */
+  readonly id: string
   readonly log: Logger
+  /** Whether a supervisor runs it, which logs for all. */
+  readonly isWorker?: boolean
   readonly plan: Plan
   readonly listening: readonly Listening[]
   /** What this process reconciles and forwards. */
@@ -34,7 +36,7 @@ export interface Running extends Pick<Status, "readiness">, Pick<Service, "recei
   /** @param accept of the request: the format */
   expose(accept: string | null): Promise<Exposition>
   /** The counters of each process that answers, by its name. */
-  activity(): Promise<readonly (readonly [process: string, activity: Activity])[]>
+  activity(): Promise<readonly ActivitySample[]>
 }
 
 /** The parts of the running application that the admin API reads. */
@@ -54,6 +56,7 @@ export function adminService(running: Running): Service {
     listedUrls: () => running.plan.admin.replay_urls ?? [],
   }
   return {
+    id: running.id,
     startedAtMs: Date.now(),
     readiness: (exclude) => running.readiness(exclude),
     metrics: (accept) => running.expose(accept),
@@ -66,7 +69,8 @@ export function adminService(running: Running): Service {
     forwards: () => running.forwards.map((it) => it.info()),
     silences: () => running.silences?.all() ?? [],
     captureMode: () => captureOf(running.plan.admin),
-    receivers: () => running.receivers(),
+    receiver: running.receiver,
+    workers: () => running.workers(),
     verifications(id) {
       const pipeline = running.plan.pipelines.find((it) => it.id === id)
       return pipeline === undefined ? [] : verificationsOf(pipeline)
@@ -83,19 +87,13 @@ export function adminService(running: Running): Service {
       const from = running.log.level
       // by the level that shows it
       const isShown = running.log.isLevelEnabled("info")
+      if (running.isWorker) return running.setLogLevel(to)
       if (isShown && from !== to) running.log.info({ from, to }, "log level changed")
       await running.setLogLevel(to)
       if (!isShown) running.log.info({ from, to }, "log level changed")
     },
   }
 }
-
-/** The counters of this process. */
-export const ownActivity = async (
-  metrics: Metrics,
-): Promise<readonly (readonly [process: string, activity: Activity])[]> => [
-  ["", await inSlices(metrics.activity())],
-]
 
 function pipelinesOf({ plan, listening }: Running): PipelineInfo[] {
   const urls = new Map(listening.map(({ pipeline, url }) => [pipeline, url]))

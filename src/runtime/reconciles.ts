@@ -1,3 +1,4 @@
+import { inject } from "../admin/api/submit.ts"
 import type { ReconcileInfo, Service } from "../admin/service.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import { OwnRecords } from "../brokers/own-records.ts"
@@ -186,23 +187,7 @@ export class RunningReconcile extends OwnedSection {
   }
 
   async #inject(body: string): Promise<string | undefined> {
-    const { pipeline } = this.#planned
-    const [receiver] = this.#service.receivers()
-    const result = await receiver?.submit({
-      pipeline: pipeline.id,
-      submission: {
-        method: "POST",
-        path: String(pipeline.source.values["path"]).replace(/\*$/, "injected"),
-        query: "",
-        headers: [["content-type", "application/json"]],
-        body: Buffer.from(body),
-        peerAddress: undefined,
-        firstCameAtMs: undefined,
-        isOwn: true,
-        isInjected: true,
-      },
-    })
-    const status = result?.status ?? 503
+    const status = await inject(this.#service, this.#planned.pipeline.id, body)
     if (status === 503) throw new HooklineError("unavailable", "the pipeline answered 503")
     if (status < 300) return "accepted"
     return isRefusal(status) ? `refused ${status}` : undefined

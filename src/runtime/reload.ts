@@ -13,7 +13,7 @@ import type { OpenLog } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
-import { acquireAdmin, loadAdmin } from "./admin-listener.ts"
+import { acquireAdmin, loadAdmin, workersAdmin } from "./admin-listener.ts"
 import { acquirePipelines, type BuiltPipelines } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
@@ -30,7 +30,7 @@ export interface ActivePlan {
   readonly pipelines: BuiltPipelines
   /** One instance across plans. */
   readonly servers: Servers
-  /** undefined: off, or another process's. */
+  /** undefined: off. */
   readonly admin: AdminServer | undefined
   /** Empty: none, or another process's. */
   readonly reconciles: readonly RunningReconcile[]
@@ -46,6 +46,8 @@ export interface Membership {
   /** From 1. */
   readonly worker: number
   readonly workers: number
+  /** What its supervisor asks its admin API with. */
+  readonly token: string
 }
 
 export interface ReloadDependencies extends OpenLog {
@@ -95,15 +97,16 @@ export async function changePlan(
     const pipelines = await inSlices(acquirePipelines(building), signal)
     if (isStart) checkReceives(pipelines, transaction.unopened)
     const tracer = await acquireTracer(plan, transaction, deps)
-    const openAdmin = membership === undefined ? await loadAdmin(plan) : undefined
+    const admin = membership === undefined ? plan.admin : workersAdmin(plan.admin, membership.token)
+    const openAdmin = await loadAdmin(admin)
     const listeners = prepareListeners(plan, { pipelines, servers: before?.servers, tracer }, deps)
     const openListeners = await inSlices(listeners, signal)
     await nextTurn()
     signal.throwIfAborted()
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
-    const admin = acquireAdmin(plan, openAdmin, transaction, deps.service, log)
     const isOwner = membership === undefined
+    const server = acquireAdmin({ ...plan, admin }, openAdmin, transaction, deps.service, log, !isOwner)
     const reconciles = isOwner ? acquireReconciles(plan, transaction, deps.service, log) : []
     const forwards = isOwner ? acquireForwards(plan, transaction, deps.service, log) : []
     const silences = isOwner ? acquireSilences(plan, transaction, deps.service, log) : undefined
@@ -120,7 +123,7 @@ export async function changePlan(
       connections,
       pipelines,
       servers: servers.servers,
-      admin,
+      admin: server,
       reconciles,
       forwards,
       silences,

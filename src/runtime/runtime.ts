@@ -1,4 +1,5 @@
 import { Captures } from "../admin/captured.ts"
+import type { ActivitySample } from "../admin/history.ts"
 import type { Exclusion, Readiness, Receiver } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { steadyMs } from "../clock/clock.ts"
@@ -11,11 +12,10 @@ import type { Exposition } from "../telemetry/text-formats.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
-import { adminService, ownActivity, type Running } from "./admin-service.ts"
+import { adminService, type Running } from "./admin-service.ts"
 import { changesOf, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
 import { logsOf, readinessOf, STARTING, spoolsOf, stateOf, storesOf, type State } from "./readiness.ts"
-import { receiverOf } from "./receiver.ts"
 import { logListening, logReload } from "./reload-log.ts"
 import {
   changePlan,
@@ -29,6 +29,7 @@ import type { RunningReconcile } from "./reconciles.ts"
 import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 import type { Silences } from "./silences.ts"
+import { packedExposition } from "./workers/summed-metrics.ts"
 import { shutdownDelay } from "./shutdown-delay.ts"
 
 interface Requests {
@@ -39,6 +40,8 @@ interface Requests {
 
 /** @internal Runs one plan after another in this process. */
 export class Runtime implements ReloadableApplication, Running {
+  readonly id = crypto.randomUUID()
+  readonly isWorker: boolean
   readonly log: Logger
   readonly metrics = new Metrics()
   readonly receiver: Receiver
@@ -61,8 +64,9 @@ export class Runtime implements ReloadableApplication, Running {
       onDropped: () => this.metrics.logLineDropped.add(),
     })
     this.log = opened.log
+    this.isWorker = membership !== undefined
     const captures = new Captures(membership?.worker)
-    this.receiver = receiverOf(captures, () => this.active.servers)
+    this.receiver = { captures, submit: (...asked) => this.active.servers.submit(...asked) }
     this.#resources = new Resources(this.log)
     this.#deps = {
       ...opened,
@@ -144,30 +148,26 @@ export class Runtime implements ReloadableApplication, Running {
       : readinessOf(this.#active, this.#stopped !== undefined, exclude)
   }
 
-  expose(accept: string | null): Promise<Exposition> {
-    return this.metrics.expose(accept)
+  async expose(accept: string | null): Promise<Exposition> {
+    return this.isWorker ? packedExposition(await this.metrics.read()) : this.metrics.expose(accept)
   }
 
-  activity(): ReturnType<Running["activity"]> {
-    return ownActivity(this.metrics)
+  async activity(): Promise<readonly ActivitySample[]> {
+    return [[this.id, await inSlices(this.metrics.activity())]]
   }
 
   broker(connection: string): Broker | undefined {
     return this.active.connections.get(connection)?.broker
   }
 
-  receivers(): readonly Receiver[] {
-    return [this.receiver]
-  }
-
-  state(exclude?: Exclusion): State {
-    return stateOf(this.active, exclude)
+  workers(): readonly [] {
+    return []
   }
 
   /** For the gauges of a scrape, several of which are read in one turn. */
   #stateInTurn(): State {
     if (this.#seen === undefined) {
-      this.#seen = this.state()
+      this.#seen = stateOf(this.active)
       setImmediate(() => (this.#seen = undefined))
     }
     return this.#seen

@@ -21,7 +21,7 @@ export interface EventCount {
 export interface LatencyCounts {
   readonly pipeline: string
   /** For each bucket, the last above every bound; not cumulative. */
-  readonly counts: Float64Array
+  readonly counts: readonly number[]
 }
 
 const STEP_SERIES = 256
@@ -36,9 +36,9 @@ export function* readActivity(events: Tallies, latency: Distribution): Steps<Act
     if (++read % STEP_SERIES === 0) yield
   }
   const latencies: LatencyCounts[] = []
-  const none = new Float64Array(latency.bounds.length + 1)
-  for (const [[pipeline], { counts = none }] of latency.entries()) {
-    latencies.push({ pipeline: `${pipeline}`, counts: counts.slice() })
+  for (const [[pipeline], { counts }] of latency.entries()) {
+    if (counts === undefined) continue
+    latencies.push({ pipeline: `${pipeline}`, counts: [...counts] })
     if (latencies.length % STEP_SERIES === 0) yield
   }
   return { events: counted, bounds: latency.bounds, latencies }

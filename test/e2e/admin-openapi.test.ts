@@ -93,6 +93,8 @@ test("the document is valid OpenAPI 3.1", async () => {
 async function overviewAndTopics(): Promise<void> {
   await call("GET", "/api/openapi.json", "openapi.json")
   await call("GET", "/api/overview", "overview")
+  await call("GET", "/api/overview", "overview?pipelines=false")
+  await call("GET", "/api/activity", "activity")
   await call("GET", "/api/pipelines/{id}", "pipelines/payments")
   await call("GET", "/api/pipelines/{id}", "pipelines/none")
   await call("GET", "/api/topics", "topics")

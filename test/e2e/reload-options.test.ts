@@ -152,7 +152,7 @@ const send = async (runtime: Runtime, body = "{}"): Promise<number> => {
 const refuse = (runtime: Runtime, count: number): Promise<number[]> =>
   Promise.all(Array.from({ length: count }, () => send(runtime, "[]")))
 const captured = async ({ receiver }: Runtime): Promise<number> =>
-  (await receiver.captured({ limit: 1000 })).length
+  receiver.captures.list({ limit: 1000 }).length
 const portOf = (runtime: Runtime): number => Number(new URL(runtime.listening[0]!.url).port)
 const metrics = async ({ active }: Runtime, headers: { [name: string]: string }): Promise<number> =>
   (await fetch(`${active.admin!.url}/metrics`, { headers })).status
@@ -359,9 +359,9 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
   },
   async "service max_connections"({ runtime, reload }) {
     const sockets = await Promise.all(Array.from({ length: 60 }, () => openSocket(portOf(runtime))))
-    expect(runtime.state().isAccepting).toBe(true)
+    expect(runtime.active.servers.isAccepting()).toBe(true)
     await reload()
-    await until(() => !runtime.state().isAccepting)
+    await until(() => !runtime.active.servers.isAccepting())
     for (const socket of sockets) socket[Symbol.dispose]()
   },
   async "service shutdown_delay"({ runtime, reload }) {

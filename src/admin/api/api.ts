@@ -14,6 +14,7 @@ import { route, type ApiRoute, answerBy } from "./route.ts"
 import { sendRoutes } from "./send.ts"
 import { sessionRoutes } from "./session.ts"
 import { LoggedLevel } from "./shapes.ts"
+import { injectionRoute } from "./submit.ts"
 
 export interface ApiDeps {
   readonly service: Service
@@ -22,10 +23,12 @@ export interface ApiDeps {
   readonly wrongTokens: WrongTokens
   readonly failed: (error: unknown) => void
   readonly audit: (act: Act) => void
+  /** Whether a supervisor alone asks. */
+  readonly isWorker: boolean
 }
 
 /** The admin API of one listener. */
-export function makeApi({ service, sampler, admission, wrongTokens, failed, audit }: ApiDeps) {
+export function makeApi({ service, sampler, admission, wrongTokens, failed, audit, isWorker }: ApiDeps) {
   const streams = new EventStreams()
   const sessions = new Sessions()
   const deps = { service, sampler, streams, failed }
@@ -38,6 +41,7 @@ export function makeApi({ service, sampler, admission, wrongTokens, failed, audi
     ...replayRoutes(service.replays),
     ...logLevelRoutes(service),
     ...sessionRoutes(sessions, wrongTokens, admission),
+    ...(isWorker ? [injectionRoute(service)] : []),
   ]
   return {
     answer: answerBy([...routes, openApiRoute(routes)], admitBy(admission, sessions), audit),

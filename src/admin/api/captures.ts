@@ -2,11 +2,13 @@ import { Type } from "./shape.ts"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import { notJudged } from "../../verify/explain/report.ts"
 import type { ActFields } from "../audit.ts"
-import type { Captured, CapturedRequest, CaptureQuery } from "../captured.ts"
-import type { Receiver, Service } from "../service.ts"
+import { unanswered, type AdminClient } from "../admin-client.ts"
+import { sequenceOf, type Captured, type CapturedRequest, type CaptureQuery } from "../captured.ts"
+import type { Service } from "../service.ts"
 import { isOwnPage } from "./gate.ts"
 import { wordsOf } from "./reason-words.ts"
-import { ApiError, needsToken, route, type ApiRoute } from "./route.ts"
+import { ApiError } from "./problem.ts"
+import { needsToken, route, type ApiRoute } from "./route.ts"
 import { CaptureDetail, CaptureExplanation, CaptureSummary, SendResult } from "./shapes.ts"
 import { recordOf, resultOf } from "./submit.ts"
 
@@ -14,6 +16,7 @@ const MAX_LISTED = 500
 const ID = Type.Object({
   id: Type.String({ maxLength: 100, description: "`last`: the last refused one." }),
 })
+const captureId = Type.String({ pattern: "^[0-9a-z]{1,11}$", description: "An id." })
 const OF_PIPELINE = {
   pipeline: Type.Optional(Type.String({ maxLength: 249, description: "Of the request that `last` is." })),
 }
@@ -29,20 +32,18 @@ const listRoutes = (service: Service): ApiRoute[] => [
     query: Type.Object({
       ...OF_PIPELINE,
       outcome: Type.Optional(CaptureSummary.properties.outcome),
-      before: Type.Optional(Type.String({ pattern: "^[0-9a-z]{1,11}$", description: "An id." })),
+      before: Type.Optional(captureId),
+      after: Type.Optional(captureId),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LISTED, default: 50 })),
     }),
     response: Type.Array(CaptureSummary),
-    async answer({ query: { pipeline, outcome, before, limit = 50 } }) {
-      const earlier = before === undefined ? undefined : Number.parseInt(before, 36)
-      const query: CaptureQuery = { pipeline, outcome, before: earlier, limit }
-      return (await newest(service.receivers(), query)).map(summaryOf)
-    },
+    answer: ({ query: { limit = 50, ...query } }) => newest(service, { ...query, limit }),
   }),
   route("DELETE /api/captures", {
     summary: "Forgets all captured requests.",
     async answer() {
-      await Promise.all(service.receivers().map((it) => it.clearCaptured()))
+      service.receiver?.captures.clear()
+      await Promise.all(service.workers().map((it) => it.ask("captures", "DELETE").catch(unanswered)))
     },
   }),
 ]
@@ -72,7 +73,9 @@ const captureRoutesOf = (service: Service): ApiRoute[] => [
         )
       const found = await findCapture(service, id, pipeline)
       if (unmasked) note(aboutOf(found))
-      return detailOf(found, service, unmasked)
+      return "keeper" in found
+        ? found.keeper.ask<CaptureDetail>(`captures/${found.id}?unmasked=${unmasked}`)
+        : detailOf(found, service, unmasked)
     },
   }),
   route("GET /api/captures/:id/explanation", {
@@ -80,8 +83,12 @@ const captureRoutesOf = (service: Service): ApiRoute[] => [
     params: ID,
     query: Type.Object(OF_PIPELINE),
     response: CaptureExplanation,
-    answer: async ({ params: { id }, query: { pipeline } }) =>
-      explanationOf(await findCapture(service, id, pipeline), service),
+    async answer({ params: { id }, query: { pipeline } }) {
+      const found = await findCapture(service, id, pipeline)
+      return "keeper" in found
+        ? found.keeper.ask<CaptureExplanation>(`captures/${found.id}/explanation`)
+        : explanationOf(found, service)
+    },
   }),
   route("POST /api/captures/:id/resend", {
     summary:
@@ -90,51 +97,60 @@ const captureRoutesOf = (service: Service): ApiRoute[] => [
     query: Type.Object(OF_PIPELINE),
     response: SendResult,
     async answer({ params: { id }, query, note }) {
-      const request = await findCapture(service, id, query.pipeline)
-      note(aboutOf(request))
-      const { pipeline, method, path, query: search, headers, body, peerAddress, cameAtMs } = request
-      if (pipeline === null)
-        throw new ApiError(409, "no pipeline has the path of this request; it can't be sent again")
-      if (body === undefined && method === "POST")
-        throw new ApiError(
-          409,
-          request.bytes === null
-            ? "it was refused before its body was read; have its sender send it again"
-            : "its body was not kept; have its sender send it again",
-        )
-      const result = await resultOf(service, pipeline, {
-        method,
-        path,
-        query: search,
-        headers,
-        body: body ?? new Uint8Array(),
-        peerAddress,
-        firstCameAtMs: cameAtMs,
-        isOwn: false,
-      })
+      const found = await findCapture(service, id, query.pipeline)
+      note(aboutOf(found))
+      const result =
+        "keeper" in found
+          ? await found.keeper.ask<SendResult>(`captures/${found.id}/resend`, "POST")
+          : await resend(found, service)
       note({ event_status: result.status })
       return result
     },
   }),
 ]
 
+async function resend(request: CapturedRequest, service: Service): Promise<SendResult> {
+  const { pipeline, method, path, query, headers, body, peerAddress, cameAtMs } = request
+  if (pipeline === null)
+    throw new ApiError(409, "no pipeline has the path of this request; it can't be sent again")
+  if (body === undefined && method === "POST")
+    throw new ApiError(
+      409,
+      request.bytes === null
+        ? "it was refused before its body was read; have its sender send it again"
+        : "its body was not kept; have its sender send it again",
+    )
+  return resultOf(service, pipeline, {
+    method,
+    path,
+    query,
+    headers,
+    body: body ?? new Uint8Array(),
+    peerAddress,
+    firstCameAtMs: cameAtMs,
+    isOwn: false,
+  })
+}
+
 /** What the audit says of it. */
-const aboutOf = ({ pipeline, request_id }: CapturedRequest): ActFields => ({
+const aboutOf = ({ pipeline, request_id }: Pick<Captured, "pipeline" | "request_id">): ActFields => ({
   ...(pipeline !== null && { pipeline }),
   request_id,
 })
+
+/** A request that another process keeps, and answers about. */
+interface KeptElsewhere extends CaptureSummary {
+  readonly keeper: AdminClient
+}
 
 async function findCapture(
   service: Service,
   id: string,
   pipeline: string | undefined,
-): Promise<CapturedRequest> {
-  const receivers = service.receivers()
-  const wanted = id === "last" ? (await lastRefused(receivers, pipeline))?.id : id
-  const found =
-    wanted === undefined ? [] : await Promise.all(receivers.map((it) => it.capturedRequest(wanted)))
-  const request = found.find((it) => it !== undefined)
-  if (request !== undefined) return request
+): Promise<CapturedRequest | KeptElsewhere> {
+  const wanted = id === "last" ? (await lastRefused(service, pipeline))?.id : id
+  const found = wanted === undefined ? undefined : await find(service, wanted)
+  if (found !== undefined) return found
   if (service.captureMode() === "off")
     throw new ApiError(404, "requests are not captured; set capture = refused in [admin]")
   throw new ApiError(
@@ -143,25 +159,38 @@ async function findCapture(
   )
 }
 
+async function find(service: Service, id: string): Promise<CapturedRequest | KeptElsewhere | undefined> {
+  const own = service.receiver?.captures.find(id)
+  if (own !== undefined) return own
+  const asked = service.workers().map(async (keeper): Promise<KeptElsewhere | undefined> => {
+    const detail = await keeper.ask<CaptureDetail>(`captures/${encodeURIComponent(id)}`).catch(unanswered)
+    return detail && { ...detail.summary, keeper }
+  })
+  return (await Promise.all(asked)).find((it) => it !== undefined)
+}
+
 /** Whether a proxy passes it on, so that its caller may be anywhere: without a token the listener is a loopback one. */
 const isForwarded = ({ headers }: Request): boolean =>
   ["forwarded", "via", "x-forwarded-for", "x-real-ip"].some((name) => headers.has(name))
 
 /** The captures of all processes, the newest first. */
-export async function newest(receivers: readonly Receiver[], query: CaptureQuery): Promise<Captured[]> {
-  const all = await Promise.all(receivers.map((it) => it.captured(query)))
-  return all
-    .flat()
-    .toSorted((a, b) => b.sequence - a.sequence)
+export async function newest(service: Service, query: CaptureQuery): Promise<CaptureSummary[]> {
+  const own = service.receiver?.captures.list(query).map(summaryOf) ?? []
+  const texts = Object.entries(query).filter(([, it]) => it !== undefined)
+  const path = `captures?${new URLSearchParams(texts.map(([name, it]): [string, string] => [name, `${it}`]))}`
+  const others = service.workers().map((it) => it.ask<CaptureSummary[]>(path).catch(unanswered))
+  return [own, ...(await Promise.all(others))]
+    .flatMap((it) => it ?? [])
+    .toSorted((a, b) => sequenceOf(b.id) - sequenceOf(a.id))
     .slice(0, query.limit)
 }
 
 /** Requests for no pipeline come last: a scanner's shall not hide a sender's. */
 async function lastRefused(
-  receivers: readonly Receiver[],
+  service: Service,
   pipeline: string | undefined,
-): Promise<Captured | undefined> {
-  const refused = await newest(receivers, { pipeline, outcome: "rejected", limit: MAX_LISTED })
+): Promise<CaptureSummary | undefined> {
+  const refused = await newest(service, { pipeline, outcome: "rejected", limit: MAX_LISTED })
   return refused.find((it) => it.pipeline !== null) ?? refused[0]
 }
 

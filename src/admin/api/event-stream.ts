@@ -1,6 +1,6 @@
 import { steadyMs } from "../../clock/clock.ts"
 import type { Peer } from "../../http/peer.ts"
-import { ApiError } from "./route.ts"
+import { ApiError } from "./problem.ts"
 
 /** Streams open at once, of all kinds. */
 const MAX_STREAMS = 16

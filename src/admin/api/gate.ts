@@ -1,5 +1,6 @@
 import type { AdminAccess, Sessions } from "../access.ts"
-import { ApiError, type Admit } from "./route.ts"
+import { ApiError } from "./problem.ts"
+import type { Admit } from "./route.ts"
 
 /**
  * Admits callers with the token, or with a session's cookie. A page of another site can make a browser send requests, with

@@ -1,8 +1,8 @@
 import { pause } from "../../clock/clock.ts"
-import { SEQUENCES_A_SECOND, type Captured } from "../captured.ts"
+import { SEQUENCES_A_SECOND, sequenceOf } from "../captured.ts"
 import type { Replay } from "../replays.ts"
 import type { Service } from "../service.ts"
-import { summaryOf, newest } from "./captures.ts"
+import { newest } from "./captures.ts"
 import { encodeEvent, type EventStream, type EventStreams } from "./event-stream.ts"
 import { overviewOf, type OverviewDeps } from "./overview.ts"
 import { jobOf } from "./replays.ts"
@@ -48,7 +48,7 @@ export class Live {
     const replays = new WeakMap<Replay, string>()
     void this.#repeat(CHANGES_MS, async () => {
       this.#changedReplays(replays)
-      for (const capture of await captures.next()) this.#send(encodeEvent("capture", summaryOf(capture)))
+      for (const capture of await captures.next()) this.#send(encodeEvent("capture", capture))
     })
   }
 
@@ -93,26 +93,27 @@ const MAX_NEW = 50
 
 /** What was captured since the last poll. */
 class NewCaptures {
-  readonly #service: Pick<Service, "receivers" | "captureMode">
-  /** Sequences of about the last second; undefined: nobody has polled yet. */
-  #seen: ReadonlySet<number> | undefined
+  readonly #service: Service
+  /** Ids of about the last second; undefined: nobody has polled yet. */
+  #seen: ReadonlySet<string> | undefined
 
-  constructor(service: Pick<Service, "receivers" | "captureMode">) {
+  constructor(service: Service) {
     this.#service = service
   }
 
   /** The oldest first; none at the first poll. */
-  async next(): Promise<readonly Captured[]> {
+  async next(): Promise<readonly CaptureSummary[]> {
     if (this.#service.captureMode() === "off") return []
     const seen = this.#seen
     // the last second again: another process's may be known later
-    const after = Math.max(0, ...(seen ?? [])) - SEQUENCES_A_SECOND
-    const found = await newest(this.#service.receivers(), { after, limit: 4 * MAX_NEW })
-    const sequences = new Set(found.map(({ sequence }) => sequence))
-    this.#seen = sequences.size > 0 ? sequences : (seen ?? sequences)
+    const last = Math.max(SEQUENCES_A_SECOND, ...[...(seen ?? [])].map(sequenceOf))
+    const after = (last - SEQUENCES_A_SECOND).toString(36)
+    const found = await newest(this.#service, { after, limit: 4 * MAX_NEW })
+    const ids = new Set(found.map(({ id }) => id))
+    this.#seen = ids.size > 0 ? ids : (seen ?? ids)
     if (seen === undefined) return []
     return found
-      .filter(({ sequence }) => !seen.has(sequence))
+      .filter(({ id }) => !seen.has(id))
       .slice(0, MAX_NEW)
       .toReversed()
   }

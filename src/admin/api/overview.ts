@@ -2,17 +2,20 @@ import { Type } from "./shape.ts"
 import manifest from "../../../package.json" with { type: "json" }
 import { steadyMs } from "../../clock/clock.ts"
 import { inSlices, inSteps, nextTurn } from "../../clock/slices.ts"
+import { unanswered } from "../admin-client.ts"
 import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
 import type { Sampler } from "../sampler.ts"
 import type { ForwardInfo, PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
 import { describeDelivery } from "../../verify/presets/delivery-facts.ts"
 import { factsOf } from "../../verify/presets/sender-facts.ts"
+import { attentionOf } from "./attention.ts"
 import { wordsOf } from "./reason-words.ts"
-import { ApiError, route, type ApiRoute } from "./route.ts"
+import { ApiError } from "./problem.ts"
+import { route, type ApiRoute } from "./route.ts"
 import {
   PipelineDetail,
   Overview,
-  type Attention,
+  ProcessActivity,
   type CertificateOverview,
   type ConnectionOverview,
   type PipelineOverview,
@@ -23,8 +26,6 @@ import {
 /** Points of a sparkline, of 15 minutes. */
 const POINTS = 60
 const FIVE_MINUTES = 300_000 / STEP_MS
-/** Refusals of one reason in five minutes that someone should look at. */
-const REFUSALS_NOTED = 5
 const REASONS_LISTED = 20
 
 export interface OverviewDeps {
@@ -36,8 +37,19 @@ export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
   return [
     route("GET /api/overview", {
       summary: "Pipelines, connections, rates, and what needs action.",
+      query: Type.Object({
+        pipelines: Type.Optional(Type.Boolean({ description: "false: none are listed. Default: all." })),
+      }),
       response: Overview,
-      answer: () => overviewOf(deps),
+      answer: ({ query: { pipelines } }) => overviewOf(deps, pipelines),
+    }),
+    route("GET /api/activity", {
+      summary: "What each process has counted since its start, for rates.",
+      response: Type.Array(ProcessActivity),
+      async answer() {
+        const samples = await deps.service.activity()
+        return samples.map(([process, activity]) => ({ process, ...activity }) as ProcessActivity)
+      },
     }),
     route("GET /api/pipelines/:id", {
       summary: "A pipeline's rates, refusals and latencies of the last 15 minutes.",
@@ -69,18 +81,23 @@ const nulls = Array.from({ length: STEPS }, () => null)
 const NOTHING = { accepted: zeros, refused: [], p50: nulls, p99: nulls }
 const FLAT = Array.from({ length: POINTS }, () => 0)
 
-export async function overviewOf({ service, sampler }: OverviewDeps): Promise<Overview> {
-  const refusals = service.receivers().map((it) => it.capturedRefusals())
-  const [history, readiness, ...captured] = await Promise.all([
-    sampler.fresh(),
+export async function overviewOf(
+  { service, sampler }: OverviewDeps,
+  withPipelines = true,
+): Promise<Overview> {
+  const asked = service.workers().map((it) => it.ask<Overview>("overview?pipelines=false").catch(unanswered))
+  const [history, readiness, ...workers] = await Promise.all([
+    withPipelines ? sampler.fresh() : sampler.history,
     service.readiness(),
-    ...refusals,
+    ...asked,
   ])
   const now = Date.now()
   await nextTurn()
+  const listed = withPipelines ? service.pipelines() : []
   const pipelines = await inSlices(
-    inSteps(service.pipelines(), (pipeline) => pipelineOverview(pipeline, history.of(pipeline.id))),
+    inSteps(listed, (pipeline) => pipelineOverview(pipeline, history.of(pipeline.id))),
   )
+  const captured = [service.receiver?.captures.refused, ...workers.map((it) => it?.captured_refusals)]
   const connections = connectionOverviews(service, readiness, (id) => sampler.outages.since(id) ?? now)
   await nextTurn()
   return {
@@ -90,10 +107,8 @@ export async function overviewOf({ service, sampler }: OverviewDeps): Promise<Ov
     now,
     sparkline_step_ms: (STEPS / POINTS) * STEP_MS,
     capture: service.captureMode(),
-    captured_refusals: captured.reduce((sum, count) => sum + count, 0),
-    attention: [...attentionOf(readiness, connections, pipelines, now), ...attentionOfSenders(service)]
-      .toSorted((a, b) => a.level.localeCompare(b.level))
-      .slice(0, ATTENTION_LISTED),
+    captured_refusals: captured.reduce<number>((sum, count = 0) => sum + count, 0),
+    attention: attentionOf(service, readiness, connections, pipelines, now),
     connections,
     pipelines,
     reconciles: service.reconciles().map(reconcileOverview),
@@ -187,88 +202,4 @@ function connectionOverviews(
             },
     }
   })
-}
-
-const ATTENTION_LISTED = 50
-
-const attention = (level: Attention["level"], text: string, of: Partial<Attention> = {}): Attention => ({
-  level,
-  text,
-  pipeline: null,
-  connection: null,
-  ...of,
-})
-
-function* attentionOf(
-  { stores, listeners = [], workers = [] }: Readiness,
-  connections: readonly ConnectionOverview[],
-  pipelines: readonly PipelineOverview[],
-  now: number,
-): Iterable<Attention> {
-  for (const { id: connection, problem, problem_since: since, impaired, spool } of connections) {
-    const accepts =
-      since === null || now - since < 2000
-        ? "accepts no events"
-        : `has accepted no events for ${ageOf(now - since)}`
-    if (problem !== null)
-      yield attention("error", `Connection ${connection} ${accepts}: ${problem}`, { connection })
-    for (const text of impaired.slice(0, 3)) yield attention("warning", text, { connection })
-    if (spool === null) continue
-    if (spool.problem !== null)
-      yield attention("error", `The spool of ${connection} accepts no events: ${spool.problem}`, {
-        connection,
-      })
-    if (spool.records > 0) {
-      const age = spool.oldest_at === null ? "" : `, the oldest for ${ageOf(now - spool.oldest_at)}`
-      const text = `The spool of ${connection} holds ${spool.records.toLocaleString("en")} events${age}.`
-      yield attention("warning", text, { connection })
-    }
-    if (spool.quarantined > 0)
-      yield attention(
-        "warning",
-        `The broker refused ${spool.quarantined.toLocaleString("en")} spooled events of ${connection} for good; see hookline spool status.`,
-        { connection },
-      )
-  }
-  for (const [name, problem] of stores)
-    if (problem !== undefined) yield attention("error", `The dedupe store ${name} can't be used: ${problem}`)
-  for (const [, problem] of listeners) if (problem !== undefined) yield attention("error", problem)
-  for (const [worker, problem] of workers)
-    if (problem !== undefined) yield attention("error", `Worker ${worker}: ${problem}`)
-  for (const { id: pipeline, refusals } of pipelines) {
-    const [first] = refusals
-    if (first === undefined || first.count < REFUSALS_NOTED) continue
-    const count = refusals.reduce((sum, it) => sum + it.count, 0)
-    const text = `${count.toLocaleString("en")} refusals of ${pipeline} in 5 minutes${refusals.length > 1 ? ", most of them" : ""}: ${first.words}`
-    yield attention("warning", text, { pipeline })
-  }
-}
-
-/** What senders sent that has not come, and pipelines to which nothing comes. */
-function* attentionOfSenders(service: Service): Iterable<Attention> {
-  for (const [pipeline, { ms, expectedMs }] of service.silences())
-    if (ms >= expectedMs)
-      yield attention("warning", `No event of ${pipeline} for ${ageOf(ms)}.`, { pipeline })
-  for (const { id, problem, isElsewhere } of service.forwards())
-    if (problem !== undefined && !isElsewhere) yield attention("warning", `Can't forward ${id}: ${problem}`)
-  for (const { id, pipeline, problem, endpoint, window, isElsewhere } of service.reconciles()) {
-    if (isElsewhere) continue
-    if (problem !== undefined) yield attention("warning", `Can't reconcile ${id}: ${problem}`, { pipeline })
-    if (endpoint !== undefined) yield attention("error", `${id}: ${endpoint}`, { pipeline })
-    const { open = 0, unrecoverable = 0 } = window ?? {}
-    const events = (count: number): string => `${count.toLocaleString("en")} events of ${id}`
-    if (open > 0) yield attention("warning", `${events(open)} are to be asked for.`, { pipeline })
-    if (unrecoverable > 0)
-      yield attention("error", `${events(unrecoverable)} could not be recovered.`, { pipeline })
-  }
-}
-
-/** `42 s`, `3 min`, `5 h`, `2 d`. */
-function ageOf(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000))
-  if (seconds < 120) return `${seconds} s`
-  const minutes = Math.round(seconds / 60)
-  if (minutes < 120) return `${minutes} min`
-  const hours = Math.round(minutes / 60)
-  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} d`
 }

@@ -12,7 +12,8 @@ import type { PipelineInfo, Service } from "../service.ts"
 import { liveRecords } from "./live-records.ts"
 import type { LiveDeps } from "./live.ts"
 import { before, formatOffsets, parseOffsets } from "./offsets.ts"
-import { ApiError, problemOf, route, type ApiRoute } from "./route.ts"
+import { ApiError, problemOf } from "./problem.ts"
+import { route, type ApiRoute } from "./route.ts"
 import { LiveRecords, RecordDetail, RecordPage, TopicOverview, type RecordSummary } from "./shapes.ts"
 
 const MAX_RECORDS = 500

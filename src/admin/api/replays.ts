@@ -1,7 +1,8 @@
 import { Type } from "./shape.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
 import type { Replay, Replays, ReplayFrom, ReplayTo } from "../replays.ts"
-import { ApiError, route, type ApiRoute } from "./route.ts"
+import { ApiError } from "./problem.ts"
+import { route, type ApiRoute } from "./route.ts"
 import { ReplayCount, ReplayOverview, ReplayRequest } from "./shapes.ts"
 
 const ID = Type.Object({

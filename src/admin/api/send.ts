@@ -11,9 +11,10 @@ import { sampleRequest } from "../../verify/samples/samples.ts"
 import { WrongSetting, type SettingKey } from "../../verify/schemes/family.ts"
 import type { Signer, UnsignedRequest } from "../../verify/verifier.ts"
 import type { PipelineInfo, Service } from "../service.ts"
-import { ApiError, route, type ApiRoute } from "./route.ts"
+import { ApiError } from "./problem.ts"
+import { route, type ApiRoute } from "./route.ts"
 import { ProviderSetup, SampleRequest, SendRequest, SendResult } from "./shapes.ts"
-import { resultOf } from "./submit.ts"
+import { anyWorker, resultOf } from "./submit.ts"
 
 /** Samples for pipelines, sent as their providers would. */
 export const sendRoutes = (service: Service): ApiRoute[] => [
@@ -44,34 +45,12 @@ export const sendRoutes = (service: Service): ApiRoute[] => [
       "Has a pipeline answer an event that is signed with its own secret, and that is published if it passes.",
     body: SendRequest,
     response: SendResult,
-    async answer({ body: { pipeline: id, body, content_type: contentType, provider, signed = true }, note }) {
-      note({ pipeline: id })
-      const pipeline = pipelineOf(service, id)
-      const verifications = service.verifications(id)
-      const signers = signed ? signersOf(verifications) : []
-      if (typeof signers === "string") throw new ApiError(409, `${signers}; signed = false sends it unsigned`)
-      const { headers, id: eventId } = sampleOf(verifications, provider)
-      if (contentType !== undefined) setContentType(headers, contentType)
-      const url = fixed(pipeline.signedUrl)
-      headers.set("host", new URL(url).host)
-      const sent = await signedBy(signers, {
-        method: "POST",
-        url,
-        headers,
-        body: Buffer.from(body),
-        id: eventId,
-      })
-      const result = await resultOf(service, id, {
-        method: "POST",
-        path: fixed(pipeline.path),
-        // what a signer has added
-        query: sent.url.slice(url.length + 1),
-        headers: [...sent.headers],
-        body: sent.body,
-        peerAddress: undefined,
-        firstCameAtMs: undefined,
-        isOwn: true,
-      })
+    async answer({ body: asked, note }) {
+      note({ pipeline: asked.pipeline })
+      const result =
+        service.receiver === undefined
+          ? await anyWorker(service).ask<SendResult>("send", "POST", asked)
+          : await send(service, asked)
       note({ event_status: result.status })
       return result
     },
@@ -82,6 +61,32 @@ export const sendRoutes = (service: Service): ApiRoute[] => [
     answer: setups,
   }),
 ]
+
+async function send(
+  service: Service,
+  { pipeline: id, body, content_type: contentType, provider, signed = true }: SendRequest,
+): Promise<SendResult> {
+  const pipeline = pipelineOf(service, id)
+  const verifications = service.verifications(id)
+  const signers = signed ? signersOf(verifications) : []
+  if (typeof signers === "string") throw new ApiError(409, `${signers}; signed = false sends it unsigned`)
+  const { headers, id: eventId } = sampleOf(verifications, provider)
+  if (contentType !== undefined) setContentType(headers, contentType)
+  const url = fixed(pipeline.signedUrl)
+  headers.set("host", new URL(url).host)
+  const sent = await signedBy(signers, { method: "POST", url, headers, body: Buffer.from(body), id: eventId })
+  return resultOf(service, id, {
+    method: "POST",
+    path: fixed(pipeline.path),
+    // what a signer has added
+    query: sent.url.slice(url.length + 1),
+    headers: [...sent.headers],
+    body: sent.body,
+    peerAddress: undefined,
+    firstCameAtMs: undefined,
+    isOwn: true,
+  })
+}
 
 function pipelineOf(service: Service, id: string): PipelineInfo {
   const pipeline = service.pipelines().find((it) => it.id === id)

@@ -1,6 +1,7 @@
 import { Type } from "./shape.ts"
 import { type AdminAccess, cookieOf, type Sessions, type WrongTokens } from "../access.ts"
-import { ApiError, route, type ApiRoute } from "./route.ts"
+import { ApiError } from "./problem.ts"
+import { route, type ApiRoute } from "./route.ts"
 import { Caller } from "./shapes.ts"
 
 export function sessionRoutes(

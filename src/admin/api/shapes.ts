@@ -112,6 +112,16 @@ export const Overview = Type.Object({
   forwards: Type.Array(ForwardOverview),
 })
 
+/** Of one process: counters, which begin at 0 with it. */
+export const ProcessActivity = Type.Object({
+  process: Type.String({ description: "Unique, another one after a restart." }),
+  events: Type.Array(
+    Type.Object({ pipeline: Type.String(), outcome: Type.String(), reason: Type.String(), count }),
+  ),
+  bounds: Type.Array(Type.Number(), { description: "Of the buckets of latencies, in seconds." }),
+  latencies: Type.Array(Type.Object({ pipeline: Type.String(), counts: Type.Array(count) })),
+})
+
 export const PipelineDetail = Type.Object({
   pipeline: PipelineOverview,
   sender: nullable(
@@ -206,4 +216,5 @@ export type RecordDetail = Static<typeof RecordDetail>
 export type LiveRecords = Static<typeof LiveRecords>
 export type ProviderSetup = Static<typeof ProviderSetup>
 export type LoggedLevel = Static<typeof LoggedLevel>
+export type ProcessActivity = Static<typeof ProcessActivity>
 export type Caller = Static<typeof Caller>

@@ -1,29 +1,23 @@
 import { expect, test } from "bun:test"
-import type { Impairment } from "../../brokers/broker.ts"
 import type { WorkerStatus } from "./restarting-worker.ts"
 import { readinessOfWorkers } from "./readiness.ts"
 
-const impairment = (topic: string): Impairment => {
-  return { topic, problem: `topic ${topic}: no leader`, isWhole: false, leaderless: 1, isOutage: true }
-}
 const up = (worker: number, kafka?: string, store?: string, topics: string[] = []): WorkerStatus => {
+  const pipelines = {
+    ...(kafka !== undefined && { kafka }),
+    ...(store !== undefined && { deduplicating: store }),
+  }
+  const isWhole = kafka === undefined && store === undefined
   return {
     worker,
     process: "up",
     stalledMs: undefined,
-    state: {
-      connections: [
-        ["other", undefined],
-        ["kafka", kafka],
-      ],
-      impaired: topics.length === 0 ? [] : [["kafka", topics.map(impairment)]],
-      stores: [["redis", store]],
-      pipelines: [
-        ["kafka", kafka],
-        ["deduplicating", store],
-      ].flatMap(([id, problem]) => (problem === undefined ? [] : [[id!, problem] as const])),
-      receives: kafka === undefined && store === undefined,
-      isAccepting: true,
+    readyz: {
+      status: isWhole ? (topics.length === 0 ? "ready" : "partly ready") : "not ready",
+      connections: { other: "ready", kafka: kafka ?? "ready" },
+      ...(topics.length > 0 && { impaired: { kafka: topics.map((it) => `topic ${it}: no leader`) } }),
+      deduplicator_stores: { redis: store ?? "ready" },
+      ...(!isWhole && { pipelines }),
     },
   }
 }
@@ -31,7 +25,7 @@ const away = (worker: number, process: WorkerStatus["process"]): WorkerStatus =>
   worker,
   process,
   stalledMs: undefined,
-  state: undefined,
+  readyz: undefined,
 })
 const stalled = (worker: number): WorkerStatus => ({ ...away(worker, "up"), stalledMs: 2250 })
 
@@ -43,7 +37,8 @@ const readiness = (workers: WorkerStatus[], isDraining = false) => {
 test("a worker that accepts no connections takes no events, and says why", () => {
   const full = (worker: number): WorkerStatus => {
     const status = up(worker)
-    return { ...status, state: { ...status.state!, isAccepting: false } }
+    const listeners = { all: "max_connections reached" }
+    return { ...status, readyz: { ...status.readyz!, status: "not ready", listeners } }
   }
   const some = readiness([up(1), full(2)])
   expect(some.state).toBe("partly ready")
@@ -90,7 +85,7 @@ test.each([
 ])("not ready: %s", (_, workers) => {
   const { state, connections } = readiness(workers)
   expect(state).toBe("not ready")
-  if (workers.every(({ state }) => state?.connections[1]?.[1] === "no leader"))
+  if (workers.every(({ readyz }) => readyz?.connections["kafka"] === "no leader"))
     expect(connections.get("kafka")).toBe("no leader")
 })
 

@@ -1,5 +1,6 @@
+import type { Readyz } from "../../admin/probes.ts"
 import type { Readiness } from "../../admin/service.ts"
-import { isWhole, NOT_ACCEPTING, readinessState, takesEvents, type Health, type State } from "../readiness.ts"
+import { NOT_ACCEPTING, readinessState, type Health } from "../readiness.ts"
 import type { WorkerStatus } from "./restarting-worker.ts"
 
 /**
@@ -7,16 +8,16 @@ import type { WorkerStatus } from "./restarting-worker.ts"
  * when a listening worker can't take events, or not for every pipeline and topic. Lists every worker's problems.
  */
 export function readinessOfWorkers(workers: readonly WorkerStatus[], isDraining: boolean): Readiness {
-  const isUp = ({ state }: WorkerStatus): boolean => state !== undefined && takesEvents(state)
-  const isWholeUp = (it: WorkerStatus): boolean => isUp(it) && isWhole(it.state!)
-  const isReady = workers.some(isUp) && workers.every(({ stalledMs }) => stalledMs === undefined)
-  const areWhole = workers.every((it) => it.process !== "up" || isWholeUp(it))
+  const isReady =
+    workers.some(({ readyz }) => ["ready", "partly ready"].includes(readyz?.status ?? "")) &&
+    workers.every(({ stalledMs }) => stalledMs === undefined)
+  const areWhole = workers.every((it) => it.process !== "up" || it.readyz?.status === "ready")
   return {
     state: readinessState(isDraining, isReady, areWhole),
     pipelines: joined(workers, ({ pipelines }) => pipelines),
     connections: joined(workers, ({ connections }) => connections),
     impaired: impairedIn(workers),
-    stores: joined(workers, ({ stores }) => stores),
+    stores: joined(workers, (it) => it.deduplicator_stores),
     spools: [],
     workers: workers.map((it) => [String(it.worker), problemOf(it)] as const),
   }
@@ -24,32 +25,34 @@ export function readinessOfWorkers(workers: readonly WorkerStatus[], isDraining:
 
 const STATES = { starting: "starting", waiting: "ended, to be restarted", ended: "ended" } as const
 
-function problemOf({ process, stalledMs, state }: WorkerStatus): string | undefined {
+function problemOf({ process, stalledMs, readyz }: WorkerStatus): string | undefined {
   if (process !== "up") return STATES[process]
   if (stalledMs !== undefined) return `stalled: has not answered for ${(stalledMs / 1000).toFixed(1)} s`
-  if (state === undefined) return "does not answer"
-  return state.isAccepting ? undefined : NOT_ACCEPTING
+  if (readyz === undefined) return "does not answer"
+  return readyz.listeners === undefined ? undefined : NOT_ACCEPTING
 }
 
 /** Topic problems of any worker, by connection. */
 function impairedIn(
   workers: readonly WorkerStatus[],
 ): (readonly [id: string, problems: readonly string[]])[] {
-  const all = workers.flatMap(({ state }) => state?.impaired ?? [])
-  return [...Map.groupBy(all, ([id]) => id)].map(([id, each]) => {
-    const problems = each.flatMap(([, topics]) => topics.map(({ problem }) => problem))
-    return [id, [...new Set(problems)]]
-  })
+  const all = workers.flatMap(({ readyz }) => Object.entries(readyz?.impaired ?? {}))
+  return [...Map.groupBy(all, ([id]) => id)].map(([id, each]) => [
+    id,
+    [...new Set(each.flatMap(([, problems]) => problems))],
+  ])
 }
 
 /** Each thing's problem: one common to all workers, or those of single workers with their numbers. */
 function joined(
   workers: readonly WorkerStatus[],
-  of: (state: State) => readonly Health[],
+  of: (readyz: Readyz) => { readonly [name: string]: string } | undefined,
 ): readonly Health[] {
-  const known = workers.filter(({ state }) => state !== undefined)
-  const all = known.flatMap(({ worker, state }) =>
-    of(state!).map(([name, problem]) => ({ worker, name, problem })),
+  const known = workers.filter(({ readyz }) => readyz !== undefined)
+  const all = known.flatMap(({ worker, readyz }) =>
+    Object.entries(of(readyz!) ?? {}).map(([name, text]) => {
+      return { worker, name, problem: text === "ready" ? undefined : text }
+    }),
   )
   return [...Map.groupBy(all, ({ name }) => name)].map(([name, each]) => {
     const problems = new Set(each.map(({ problem }) => problem))

@@ -1,18 +1,18 @@
-import type { ActivitySample } from "../../admin/history.ts"
-import type { Exclusion, Receiver } from "../../admin/service.ts"
+import { AdminClient, ANSWER_MS, unanswered } from "../../admin/admin-client.ts"
+import type { Readyz } from "../../admin/probes.ts"
+import type { Exclusion } from "../../admin/service.ts"
 import { steadyMs, within } from "../../clock/clock.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Logger, LogLevel } from "../../telemetry/log.ts"
 import type { Metric } from "../../telemetry/metric-registry.ts"
 import type { WorkerMetrics } from "../../telemetry/worker-metrics.ts"
-import type { State } from "../readiness.ts"
 import type { Listening } from "../running-application.ts"
 import { RestartDelay } from "./restart-delay.ts"
 import { StallWatch } from "./stall-watch.ts"
 import { unpackMetrics } from "./summed-metrics.ts"
 import { WorkerProcess } from "./worker-process.ts"
-import type { Reloaded } from "./worker.ts"
+import type { Configured } from "./worker.ts"
 
 /*
  * The states of a worker, whose process is restarted when it ends:
@@ -43,11 +43,9 @@ export interface WorkerStatus {
   /** undefined: answering. */
   readonly stalledMs: number | undefined
   /** undefined: not up, or not answering. */
-  readonly state: State | undefined
+  readonly readyz: Readyz | undefined
 }
 
-/** Timeout of a probe or a scrape. */
-const ANSWER_MS = 1000
 /** How long a starting process may be silent: it may read and open much in one turn of its event loop. */
 const START_MS = 60_000
 
@@ -60,6 +58,9 @@ export class RestartingWorker {
   readonly #backOff = new RestartDelay()
   #state: WorkerState = "waiting"
   #process: WorkerProcess | undefined
+  /** Of its last process that was configured. */
+  #admin: AdminClient | undefined
+  readonly #token = crypto.randomUUID() + crypto.randomUUID()
   #log: Logger
   #watch: StallWatch | undefined
   #startedMs = 0
@@ -86,46 +87,32 @@ export class RestartingWorker {
   }
 
   async status(exclude?: Exclusion): Promise<WorkerStatus> {
-    const state = await this.#ask((process) => process.call("state", exclude))
-    return { worker: this.number, process: this.#state, stalledMs: this.#watch?.stalledMs, state }
+    const readyz = await this.#read<Readyz>(`/readyz${exclude === undefined ? "" : `?exclude=${exclude}`}`)
+    return { worker: this.number, process: this.#state, stalledMs: this.#watch?.stalledMs, readyz }
   }
 
   async count(): Promise<void> {
     const process = this.#process
-    const metrics = await this.#ask((it) => it.call("metrics"))
+    const metrics = await this.#read<Parameters<typeof unpackMetrics>[0]>("/metrics")
     if (metrics !== undefined && this.#process === process) this.counted = unpackMetrics(metrics)
   }
 
-  /** undefined: its process does not answer. */
-  async activity(): Promise<ActivitySample | undefined> {
-    const process = this.#process
-    const activity = await this.#ask((it) => it.call("activity"))
-    return activity === undefined ? undefined : [String(process?.pid), activity]
-  }
-
-  /** undefined: its process is not up. What it captured is gone when it ends, and what it is asked then has no answer. */
-  get receiver(): Receiver | undefined {
-    if (!this.isUp) return undefined
-    const process = this.#process!
-    return {
-      captured: async (query) => (await inTime(process.call("captured", query))) ?? [],
-      capturedRequest: (id) => inTime(process.call("capturedRequest", id)),
-      capturedRefusals: async () => (await inTime(process.call("capturedRefusals"))) ?? 0,
-      clearCaptured: () => inTime(process.call("clearCaptured")),
-      submit: (asked) => process.call("submit", asked),
-    }
+  /** The admin API of its process; undefined: it is not up. */
+  get admin(): AdminClient | undefined {
+    return this.isUp ? this.#admin : undefined
   }
 
   /** Resolves when its process logs at that level; one that stalls does so later. */
   async setLogLevel(level: LogLevel): Promise<void> {
-    if (this.#process !== undefined) await inTime(this.#process.call("setLogLevel", level))
+    const setting = this.#admin?.ask("log-level", "PUT", { level }).catch(unanswered)
+    if (setting !== undefined) await within(ANSWER_MS, setting, () => {})
   }
 
   /** Reloads its process. @throws HooklineError why it can't; it keeps its configuration */
-  async reload(configuration: ConfigurationFile): Promise<Reloaded> {
-    const reloaded = await this.#process!.call("reload", configuration)
+  async reload(configuration: ConfigurationFile): Promise<Configured> {
+    const configured = await this.#configure(this.#process!, configuration)
     this.#configuration = configuration
-    return reloaded
+    return configured
   }
 
   /** Brings it to the supervisor's configuration: a process that can't reload is replaced, a back-off is cut short. */
@@ -172,12 +159,25 @@ export class RestartingWorker {
   }
 
   /** undefined: the process is not up, stalls, or does not answer in time. */
-  async #ask<T>(question: (process: WorkerProcess) => Promise<T>): Promise<T | undefined> {
-    return this.isUp ? inTime(question(this.#process!)) : undefined
+  async #read<T>(path: string): Promise<T | undefined> {
+    const answer = await this.admin?.fetch(path).catch(unanswered)
+    return (await answer?.json().catch(() => undefined)) as T | undefined
+  }
+
+  async #configure(process: WorkerProcess, configuration: ConfigurationFile): Promise<Configured> {
+    const { workers } = this.#owner
+    const configured = await process.call("configure", {
+      worker: this.number,
+      workers,
+      token: this.#token,
+      configuration,
+    })
+    this.#admin = new AdminClient(configured.adminUrl, this.#token)
+    return configured
   }
 
   async #begin(): Promise<readonly Listening[]> {
-    const { workers, configuration, log } = this.#owner
+    const { configuration, log } = this.#owner
     this.#startedMs = steadyMs()
     this.#state = "starting"
     this.#configuration = configuration()
@@ -185,10 +185,9 @@ export class RestartingWorker {
     this.#log = log.child({ worker: this.number, pid: process.pid })
     void this.#watchFor(process)
     try {
-      const given = { worker: this.number, workers, configuration: this.#configuration }
-      const listening = await process.call("start", given)
+      const { listening } = await this.#configure(process, this.#configuration)
       const level = this.#owner.logLevel()
-      if (level !== undefined) await process.call("setLogLevel", level)
+      if (level !== undefined) await this.setLogLevel(level)
       if (this.#hasEnded()) throw new HooklineError("closing", "the application is stopping")
       this.#state = "up"
       return listening
@@ -256,10 +255,4 @@ export class RestartingWorker {
   #hasEnded(): boolean {
     return this.#state === "ended"
   }
-}
-
-/** undefined: the process has ended, or does not answer in time. */
-function inTime<T>(pending: Promise<T>): Promise<T | undefined> {
-  const answer = pending.catch(() => undefined)
-  return within(ANSWER_MS, answer, () => undefined)
 }

@@ -1,10 +1,8 @@
 import { expect, test } from "bun:test"
-import { deserialize, serialize } from "node:v8"
-import { atOnce } from "../../clock/slices.ts"
 import { MetricRegistry } from "../../telemetry/metric-registry.ts"
 import { expose } from "../../telemetry/text-formats.ts"
 import { Metrics } from "../../telemetry/metrics.ts"
-import { addCounters, packMetrics, sumMetrics, unpackMetrics, type PackedMetrics } from "./summed-metrics.ts"
+import { addCounters, packedExposition, sumMetrics, unpackMetrics } from "./summed-metrics.ts"
 
 const LEADERLESS = { topic: "t", problem: "no leader", isWhole: false, leaderless: 2, isOutage: true }
 
@@ -26,7 +24,8 @@ async function process(requests: number, ms: number, isReady: boolean) {
     metrics.pipeline("p").acknowledged(ms)
   }
   // as it is sent
-  return unpackMetrics(deserialize(serialize(atOnce(packMetrics(await metrics.read())))) as PackedMetrics)
+  const { body } = await packedExposition(await metrics.read())
+  return unpackMetrics((await new Response(body).json()) as Parameters<typeof unpackMetrics>[0])
 }
 
 const linesOf = async (all: Parameters<typeof sumMetrics>[0], name: string): Promise<string[]> =>

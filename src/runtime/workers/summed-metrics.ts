@@ -1,38 +1,37 @@
 import { atOnce, inSlices, type Steps } from "../../clock/slices.ts"
-import type { Metric } from "../../telemetry/metric-registry.ts"
+import type { Metric, MetricLine } from "../../telemetry/metric-registry.ts"
+import type { Exposition } from "../../telemetry/text-formats.ts"
 
-/** A process's metrics as sent over IPC: few large values, copied at once. */
-export type PackedMetrics = readonly PackedMetric[]
-
+/** A worker's metric as its supervisor gets it, in JSON. */
 interface PackedMetric extends Omit<Metric, "lines"> {
-  /** One per line. */
-  readonly series: string
-  readonly values: Float64Array
+  /** null: no number that JSON has. */
+  readonly lines: readonly (readonly [series: string, value: number | null])[]
 }
 
 const STEP_LINES = 64
 
-export function* packMetrics(metrics: readonly Metric[]): Steps<PackedMetric[]> {
-  const packed: PackedMetric[] = []
+function* packMetrics(metrics: readonly Metric[]): Steps<string[]> {
+  const packed: string[] = []
   for (const metric of metrics) {
+    const lines: MetricLine[] = []
+    for (const line of metric.lines()) if (lines.push(line) % STEP_LINES === 0) yield
     const { name, help, type, aggregator } = metric
-    const series: string[] = []
-    const values: number[] = []
-    for (const [one, value] of metric.lines()) {
-      series.push(one)
-      if (values.push(value) % STEP_LINES === 0) yield
-    }
-    const columns = { series: series.join("\n"), values: new Float64Array(values) }
-    packed.push({ name, help, type, aggregator, ...columns })
+    packed.push(JSON.stringify({ name, help, type, aggregator, lines } satisfies PackedMetric))
+    yield
   }
   return packed
 }
 
-export const unpackMetrics = (packed: PackedMetrics): readonly Metric[] =>
-  packed.map(({ series, values, ...declared }) => ({
+/** A worker's metrics, for `unpackMetrics` of the supervisor. */
+export async function packedExposition(metrics: readonly Metric[]): Promise<Exposition> {
+  const packed = await inSlices(packMetrics(metrics))
+  return { contentType: "application/json", body: new Response(`[${packed.join()}]`).body! }
+}
+
+export const unpackMetrics = (packed: readonly PackedMetric[]): readonly Metric[] =>
+  packed.map(({ lines, ...declared }) => ({
     ...declared,
-    lines: () =>
-      values.length === 0 ? [] : series.split("\n").map((one, at) => [one, values[at]!] as const),
+    lines: () => lines.map(([series, value]) => [series, value ?? NaN] as const),
   }))
 
 /** The metrics of several processes as one: each metric's aggregator says how it is summed. */

@@ -1,5 +1,7 @@
 import type { ActivitySample } from "../../admin/history.ts"
-import type { Exclusion, Readiness, Receiver, Service } from "../../admin/service.ts"
+import { unanswered, type AdminClient } from "../../admin/admin-client.ts"
+import type { ProcessActivity } from "../../admin/api/shapes.ts"
+import type { Exclusion, Readiness, Service } from "../../admin/service.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { type Steps, atOnce, inSlices } from "../../clock/slices.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
@@ -23,7 +25,7 @@ import { shutdownDelay } from "../shutdown-delay.ts"
 import { readinessOfWorkers } from "./readiness.ts"
 import { RestartingWorker } from "./restarting-worker.ts"
 import { addCounters, sumMetrics } from "./summed-metrics.ts"
-import { GRACE_MS, type Reloaded } from "./worker.ts"
+import { GRACE_MS, type Configured } from "./worker.ts"
 
 /**
  * Runs a configuration in several processes, the workers, which share ports and nothing else. It serves no webhooks
@@ -33,7 +35,10 @@ import { GRACE_MS, type Reloaded } from "./worker.ts"
  * fails although the first succeeded is replaced.
  */
 export class Supervisor implements ReloadableApplication, Running {
+  readonly id = crypto.randomUUID()
   readonly log: Logger
+  /** Workers receive the webhooks. */
+  readonly receiver = undefined
   readonly metrics = new Metrics()
   plan: Plan
   listening: readonly Listening[] = []
@@ -106,7 +111,7 @@ export class Supervisor implements ReloadableApplication, Running {
 
   async #change(read: () => Steps<Plan>): Promise<Changes> {
     const before = this.plan
-    let reloaded: Reloaded | undefined
+    let reloaded: Configured | undefined
     await this.#take(
       () => inSlices(read()),
       portsOf(before),
@@ -141,9 +146,9 @@ export class Supervisor implements ReloadableApplication, Running {
   }
 
   /** @returns one worker's answer; undefined: none is up. @throws HooklineError why it can't reload */
-  async #reloadAll({ draft: { configuration }, service }: Plan): Promise<Reloaded | undefined> {
+  async #reloadAll({ draft: { configuration }, service }: Plan): Promise<Configured | undefined> {
     const { length } = this.#workers
-    let reloaded: Reloaded | undefined
+    let reloaded: Configured | undefined
     try {
       reloaded = await this.#workers.find(({ isUp }) => isUp)?.reload(configuration!)
     } catch (error) {
@@ -185,7 +190,7 @@ export class Supervisor implements ReloadableApplication, Running {
     try {
       if (this.#stopped !== undefined) throw new HooklineError("closing", "the application is stopping")
       const plan = await read()
-      acquireAdmin(plan, await loadAdmin(plan), transaction, this.#service, this.log)
+      acquireAdmin(plan, await loadAdmin(plan.admin), transaction, this.#service, this.log)
       const silences = acquireSilences(plan, transaction, this.#service, this.log)
       const forwards = acquireForwards(plan, transaction, this.#service, this.log)
       const reconciles = acquireReconciles(plan, transaction, this.#service, this.log)
@@ -215,8 +220,10 @@ export class Supervisor implements ReloadableApplication, Running {
   }
 
   async activity(): Promise<readonly ActivitySample[]> {
-    const samples = await Promise.all(this.#workers.map((worker) => worker.activity()))
-    return samples.filter((it) => it !== undefined)
+    const asked = this.workers().map((it) => it.ask<ProcessActivity[]>("activity").catch(unanswered))
+    return (await Promise.all(asked))
+      .flatMap((it) => it ?? [])
+      .map(({ process, ...activity }) => [process, activity] as const)
   }
 
   /** Workers have connections to Kafka alone, each its own. */
@@ -224,8 +231,8 @@ export class Supervisor implements ReloadableApplication, Running {
     return undefined
   }
 
-  receivers(): readonly Receiver[] {
-    return this.#workers.flatMap((worker) => worker.receiver ?? [])
+  workers(): readonly AdminClient[] {
+    return this.#workers.flatMap(({ admin }) => admin ?? [])
   }
 
   async expose(accept: string | null): Promise<Exposition> {

@@ -1,5 +1,4 @@
 import { extname, join } from "node:path"
-import type { Receiver } from "../../admin/service.ts"
 import { HooklineError } from "../../errors.ts"
 import { isCompiled } from "../../process/thread-url.ts"
 import type { CallAnswer, Call, Worker } from "./worker.ts"
@@ -8,7 +7,7 @@ const PROGRAM = join(import.meta.dir, `../../cli${extname(import.meta.path)}`)
 /** Bun reads nothing from the current folder: as in bin/hookline. */
 const FLAGS = ["--config=/dev/null", "--no-env-file", "--no-install", "--tsconfig-override=/dev/null"]
 
-type Calls = Omit<Worker, "log" | "receiver" | "orphaned" | "describe"> & Receiver
+type Calls = Pick<Worker, "configure" | "heartbeat" | "stop">
 
 /** A worker's process: the same program, called over IPC. */
 export class WorkerProcess {

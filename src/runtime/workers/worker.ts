@@ -1,19 +1,15 @@
-import type { Exclusion, Receiver } from "../../admin/service.ts"
-import { atOnce, inSlices, type Steps } from "../../clock/slices.ts"
+import { atOnce, type Steps } from "../../clock/slices.ts"
 import type { Component } from "../../components/define-component.ts"
 import { registryWith } from "../../components/registry.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { HooklineError, type FaultCode } from "../../errors.ts"
-import type { Activity } from "../../telemetry/activity.ts"
 import type { Changes } from "../configuration-diff.ts"
 import { makePlan, type Plan } from "../plan/plan.ts"
 import type { Membership } from "../reload.ts"
 import type { Listening } from "../running-application.ts"
 import { Runtime } from "../runtime.ts"
 import { exitOnUnhandled } from "../unhandled.ts"
-import type { Logger, LogLevel } from "../../telemetry/log.ts"
-import type { State } from "../readiness.ts"
-import { packMetrics, type PackedMetrics } from "./summed-metrics.ts"
+import type { Logger } from "../../telemetry/log.ts"
 
 /** Added to drain_timeout before a worker is killed, or exits by itself once its supervisor has ended. */
 export const GRACE_MS = 5000
@@ -41,8 +37,7 @@ export async function work(load: () => Promise<readonly Component[] | undefined>
 async function answer(worker: Worker, { number, name, argument }: Call): Promise<void> {
   let answer: CallAnswer
   try {
-    const owner: object = name in worker ? worker : worker.receiver
-    const calls = owner as { [name: string]: (argument: unknown) => unknown }
+    const calls = worker as unknown as { [name: string]: (argument: unknown) => unknown }
     answer = { number, result: await calls[name]!(argument) }
   } catch (error) {
     answer = { number, error: worker.describe(error) }
@@ -50,7 +45,10 @@ async function answer(worker: Worker, { number, name, argument }: Call): Promise
   if (process.connected) process.send!(answer)
 }
 
-/** A call of a worker's method, over Bun's IPC. Each has one answer. */
+/**
+ * A call of a worker's method, over Bun's IPC: its process is configured, watched and stopped so. All else is asked of its
+ * admin API.
+ */
 export interface Call {
   readonly number: number
   readonly name: string
@@ -64,19 +62,16 @@ export interface CallAnswer {
   readonly error?: { readonly code: FaultCode; readonly message: string }
 }
 
-interface Start extends Membership {
-  readonly configuration: ConfigurationFile
-}
-
-export interface Reloaded {
-  readonly changes: Changes
+export interface Configured {
+  readonly changes: Changes | undefined
   readonly listening: readonly Listening[]
+  /** Of its admin API. */
+  readonly adminUrl: string
 }
 
 export class Worker {
   readonly #load: Parameters<typeof work>[0]
   #registry = registryWith([])
-  #workers = 1
   #runtime: Runtime | undefined
 
   constructor(load: Parameters<typeof work>[0]) {
@@ -88,43 +83,28 @@ export class Worker {
     return this.#runtime?.log
   }
 
-  /** Its methods are called like the worker's own. */
-  get receiver(): Receiver {
-    return this.#runtime!.receiver
-  }
-
-  async start({ configuration, ...membership }: Start): Promise<readonly Listening[]> {
-    this.#workers = membership.workers
-    this.#registry = registryWith((await this.#load()) ?? [])
-    this.#runtime = await Runtime.start(atOnce(this.#plan(configuration)), membership)
-    return this.#runtime.listening
-  }
-
-  /** Changes to another configuration, or throws and changes nothing. */
-  async reload(configuration: ConfigurationFile): Promise<Reloaded> {
-    const changes = await this.#runtime!.change(() => this.#plan(configuration))
-    return { changes, listening: this.#runtime!.listening }
-  }
-
-  /** Without effect before it has started: the supervisor calls it again then. */
-  async setLogLevel(level: LogLevel): Promise<void> {
-    await this.#runtime?.setLogLevel(level)
-  }
-
-  state(exclude?: Exclusion): State {
-    return this.#runtime!.state(exclude)
+  /** Starts, or changes to another configuration: or throws, and changes nothing. */
+  async configure({
+    configuration,
+    ...membership
+  }: Membership & { readonly configuration: ConfigurationFile }): Promise<Configured> {
+    // only a restart changes the number of workers
+    const service = { workers: membership.workers }
+    const plan = (): Steps<Plan> => {
+      const draft = { configuration, service, registry: this.#registry, cwd: process.cwd() }
+      return makePlan(draft, this.#runtime?.plan)
+    }
+    let changes: Changes | undefined
+    if (this.#runtime === undefined) {
+      this.#registry = registryWith((await this.#load()) ?? [])
+      this.#runtime = await Runtime.start(atOnce(plan()), membership)
+    } else changes = await this.#runtime.change(plan)
+    const { listening, active } = this.#runtime
+    return { changes, listening, adminUrl: active.admin!.url }
   }
 
   /** Its answer shows that the event loop runs. */
   heartbeat(): void {}
-
-  async metrics(): Promise<PackedMetrics> {
-    return inSlices(packMetrics(await this.#runtime!.metrics.read()))
-  }
-
-  activity(): Promise<Activity> {
-    return inSlices(this.#runtime!.metrics.activity())
-  }
 
   /** Drains and exits, without an answer. */
   async stop(): Promise<void> {
@@ -155,12 +135,5 @@ export class Worker {
   #unexpected(error: unknown): void {
     if (this.#runtime === undefined) console.error(error)
     else this.#runtime.log.error({ err: error }, "unhandled error in a worker")
-  }
-
-  /** The file's configuration with the current number of workers, which only a restart changes. */
-  #plan(configuration: ConfigurationFile): Steps<Plan> {
-    const service = { workers: this.#workers }
-    const draft = { configuration, service, registry: this.#registry, cwd: process.cwd() }
-    return makePlan(draft, this.#runtime?.plan)
   }
 }

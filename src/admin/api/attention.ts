@@ -1,0 +1,94 @@
+import type { Readiness, Service } from "../service.ts"
+import type { Attention, ConnectionOverview, PipelineOverview } from "./shapes.ts"
+
+const LISTED = 50
+/** Refusals of one reason in five minutes that someone should look at. */
+const REFUSALS_NOTED = 5
+
+/** What needs someone's action now, errors first. */
+export const attentionOf = (service: Service, ...known: Parameters<typeof problemsOf>): Attention[] =>
+  [...problemsOf(...known), ...attentionOfSenders(service)]
+    .toSorted((a, b) => a.level.localeCompare(b.level))
+    .slice(0, LISTED)
+
+const attention = (level: Attention["level"], text: string, of: Partial<Attention> = {}): Attention => ({
+  level,
+  text,
+  pipeline: null,
+  connection: null,
+  ...of,
+})
+
+function* problemsOf(
+  { stores, listeners = [], workers = [] }: Readiness,
+  connections: readonly ConnectionOverview[],
+  pipelines: readonly PipelineOverview[],
+  now: number,
+): Iterable<Attention> {
+  for (const { id: connection, problem, problem_since: since, impaired, spool } of connections) {
+    const accepts =
+      since === null || now - since < 2000
+        ? "accepts no events"
+        : `has accepted no events for ${ageOf(now - since)}`
+    if (problem !== null)
+      yield attention("error", `Connection ${connection} ${accepts}: ${problem}`, { connection })
+    for (const text of impaired.slice(0, 3)) yield attention("warning", text, { connection })
+    if (spool === null) continue
+    if (spool.problem !== null)
+      yield attention("error", `The spool of ${connection} accepts no events: ${spool.problem}`, {
+        connection,
+      })
+    if (spool.records > 0) {
+      const age = spool.oldest_at === null ? "" : `, the oldest for ${ageOf(now - spool.oldest_at)}`
+      const text = `The spool of ${connection} holds ${spool.records.toLocaleString("en")} events${age}.`
+      yield attention("warning", text, { connection })
+    }
+    if (spool.quarantined > 0)
+      yield attention(
+        "warning",
+        `The broker refused ${spool.quarantined.toLocaleString("en")} spooled events of ${connection} for good; see hookline spool status.`,
+        { connection },
+      )
+  }
+  for (const [name, problem] of stores)
+    if (problem !== undefined) yield attention("error", `The dedupe store ${name} can't be used: ${problem}`)
+  for (const [, problem] of listeners) if (problem !== undefined) yield attention("error", problem)
+  for (const [worker, problem] of workers)
+    if (problem !== undefined) yield attention("error", `Worker ${worker}: ${problem}`)
+  for (const { id: pipeline, refusals } of pipelines) {
+    const [first] = refusals
+    if (first === undefined || first.count < REFUSALS_NOTED) continue
+    const count = refusals.reduce((sum, it) => sum + it.count, 0)
+    const text = `${count.toLocaleString("en")} refusals of ${pipeline} in 5 minutes${refusals.length > 1 ? ", most of them" : ""}: ${first.words}`
+    yield attention("warning", text, { pipeline })
+  }
+}
+
+/** What senders sent that has not come, and pipelines to which nothing comes. */
+function* attentionOfSenders(service: Service): Iterable<Attention> {
+  for (const [pipeline, { ms, expectedMs }] of service.silences())
+    if (ms >= expectedMs)
+      yield attention("warning", `No event of ${pipeline} for ${ageOf(ms)}.`, { pipeline })
+  for (const { id, problem, isElsewhere } of service.forwards())
+    if (problem !== undefined && !isElsewhere) yield attention("warning", `Can't forward ${id}: ${problem}`)
+  for (const { id, pipeline, problem, endpoint, window, isElsewhere } of service.reconciles()) {
+    if (isElsewhere) continue
+    if (problem !== undefined) yield attention("warning", `Can't reconcile ${id}: ${problem}`, { pipeline })
+    if (endpoint !== undefined) yield attention("error", `${id}: ${endpoint}`, { pipeline })
+    const { open = 0, unrecoverable = 0 } = window ?? {}
+    const events = (count: number): string => `${count.toLocaleString("en")} events of ${id}`
+    if (open > 0) yield attention("warning", `${events(open)} are to be asked for.`, { pipeline })
+    if (unrecoverable > 0)
+      yield attention("error", `${events(unrecoverable)} could not be recovered.`, { pipeline })
+  }
+}
+
+/** `42 s`, `3 min`, `5 h`, `2 d`. */
+function ageOf(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000))
+  if (seconds < 120) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 120) return `${minutes} min`
+  const hours = Math.round(minutes / 60)
+  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} d`
+}

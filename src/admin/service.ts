@@ -87,6 +87,9 @@ export interface ForwardInfo {
   readonly problem: string | undefined
   /** Another process of the service forwards it. */
   readonly isElsewhere: boolean
+  readonly isPaused: boolean
+  /** Durably pauses it, or resumes it; that takes effect within seconds. @throws HooklineError */
+  setPaused(isPaused: boolean): Promise<void>
 }
 
 /** What a process that receives webhooks has of them. */

@@ -178,6 +178,8 @@ export interface ReadGroup {
   assigned(): Promise<GroupAssigned>
   /** Resolves when the next offsets are durable. @throws HooklineError `unavailable`, also where others have its partitions now */
   commit(next: ReadonlyMap<number, number>): Promise<void>
+  /** Whether its members are to read nothing, as of a few seconds ago. @throws HooklineError `unavailable` while that is not known */
+  isPaused(): Promise<boolean>
   /** Leaves the group. */
   close(): Promise<void>
 }

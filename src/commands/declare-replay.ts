@@ -116,7 +116,7 @@ An interrupt ends it with exit status 0.`,
 function declareForwards(forward: Command): void {
   addDetails(forward.command("list"), { example: "hookline forward list --json" })
     .description(
-      "list the forwards: topic, URL, how many records were posted and refused, and what each is doing: running, stopped, or retrying since when and why",
+      "list the forwards: topic, URL, how many records were posted and refused, and what each is doing: running, paused, stopped, or retrying since when and why",
     )
     .addOption(configFlag())
     .addOption(stateFlag())
@@ -154,6 +154,15 @@ function declareForwards(forward: Command): void {
     .action(async (name: string, flags: Parameters<typeof dropFailures>[1]) =>
       (await import("./forwards.ts")).dropFailures(name, flags),
     )
+  for (const [action, what] of [
+    ["pause", "post no more records of a forward until it is resumed, also after a restart and at replicas"],
+    ["resume", "continue a paused forward where it stopped"],
+  ] as const)
+    named(addDetails(forward.command(action), { example: `hookline forward ${action} log-payments` }))
+      .description(`${what}; also while it runs`)
+      .action(async (name: string, flags: ForwardsFlags) =>
+        (await import("./forwards.ts")).pauseForward(name, action === "pause", flags),
+      )
   named(addDetails(forward.command("remove"), { example: "hookline forward remove log-payments" }))
     .description("forget a forward, its position and failures")
     .action(async (name: string, flags: ForwardsFlags) =>

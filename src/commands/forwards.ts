@@ -9,7 +9,7 @@ import { isReplaced } from "../replay/same-log.ts"
 import { loadForCommand } from "../config/file/load.ts"
 import { parseTopicPlace } from "../config/sections/topic-place.ts"
 import { exists } from "../process/paths.ts"
-import { forwardLocation, postOptionsOf } from "../runtime/forward-specs.ts"
+import { forwardLocation, postOptionsOf, sectionGroup, setForwardPaused } from "../runtime/forward-specs.ts"
 import { placeOfForward, planForward } from "../runtime/plan/plan-part.ts"
 import { Application } from "../runtime/application.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
@@ -47,6 +47,7 @@ export function listForwards(flags: ForwardsFlags): void {
         failures: reader.countFailures(),
         offsets: Object.fromEntries(next),
         running,
+        paused: reader.isPaused(),
         retrying_since: waiting === undefined ? null : toTime(waiting.sinceMs),
         last_error: waiting?.reason ?? null,
       },
@@ -66,10 +67,12 @@ export function listForwards(flags: ForwardsFlags): void {
 
 const describeState = (state: {
   readonly running: boolean
+  readonly paused: boolean
   readonly retrying_since: string | null
   readonly last_error: string | null
 }): string => {
-  if (!state.running) return "stopped"
+  if (!state.running) return state.paused ? "stopped, paused" : "stopped"
+  if (state.paused) return "paused"
   return state.last_error === null
     ? "running"
     : escapeLine(`retrying since ${state.retrying_since}: ${state.last_error}`)
@@ -186,6 +189,20 @@ export function dropFailures(
   const failures = new Set(all === true ? listed : dropped)
   for (const failure of failures) positions.settle(failure, undefined)
   console.log(`${failures.size} ${failures.size === 1 ? "record" : "records"} removed from the list`)
+}
+
+/** @throws HooklineError `no_input`, `usage`, `unavailable`, `log_io` */
+export async function pauseForward(name: string, isPaused: boolean, flags: ForwardsFlags): Promise<void> {
+  const { app, configuration, location } = locate(name, flags)
+  if (configuration.forwards.has(name)) {
+    const { connection, topic } = parseTopicPlace(placeOfForward(configuration, name).from)
+    const forward = { group: sectionGroup(name), topic, location }
+    await setForwardPaused(connectionNamed(app, connection), forward, isPaused)
+  } else {
+    using positions = Positions.open(location)
+    positions.setPaused(isPaused)
+  }
+  console.log(`${name} is ${isPaused ? "paused" : "resumed"}`)
 }
 
 /** @throws HooklineError `no_input`, `usage`, `log_locked` while it runs, `log_io` */

@@ -28,6 +28,9 @@ export interface PositionStore<About> {
   describe(about: About): Promise<void> | void
   save(position: ReplayPosition, failures: readonly ReplayFailure[]): Promise<void> | void
   setWaiting(reason: string | undefined): Promise<void> | void
+  /** Whether nothing is to be sent. Other processes may change it. */
+  isPaused(): Promise<boolean> | boolean
+  setPaused(isPaused: boolean): Promise<void> | void
 }
 
 export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" | "onRefusal" | "refused"> {
@@ -46,7 +49,7 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
   readonly saved?: ((topic: string, next: ReadonlyMap<number, number>) => Promise<void>) | undefined
   /** Called at short intervals. @param source why nothing can be read @param any that, or why nothing is delivered */
   readonly waiting: (source: string | undefined, any: string | undefined) => void
-  /** Called with what is forwarded, and how many records wait. */
+  /** Called with what is forwarded, and how many records wait; and with a pause, and its end. */
   readonly began: (text: string) => void
   /** Called with what happens to records that are not forwarded. */
   readonly warn: (text: string) => void
@@ -63,6 +66,8 @@ export class Forward {
   #held: readonly OffsetRange[] = []
   #clusterId = ""
   #waitsFor: string | undefined
+  /** Nothing is sent, until it is resumed. */
+  isPaused = false
 
   constructor(options: ForwardOptions) {
     this.#options = options
@@ -125,6 +130,7 @@ export class Forward {
         },
       })
       this.#job = job
+      await this.#pauseOrResume(job)
       await this.#follow(job, all)
       if (job.error !== undefined) throw job.error
     } finally {
@@ -143,6 +149,7 @@ export class Forward {
       const { problem } = job.progress()
       waiting(job.sourceProblem, problem)
       Promise.try(() => store.setWaiting(problem)).catch(failed.reject)
+      this.#pauseOrResume(job).catch(failed.reject)
     }, NOTE_MS)
     const watching = watchPartitions(open, about.topic, known, {
       added: (more) => {
@@ -162,6 +169,14 @@ export class Forward {
       ended.abort()
     }
     await Promise.all(watches)
+  }
+
+  async #pauseOrResume(job: ReplayJob): Promise<void> {
+    const isPaused = await this.#options.store.isPaused()
+    const isChanged = isPaused ? job.pause() : job.resume()
+    if (!isChanged) return
+    this.isPaused = isPaused
+    this.#options.began(isPaused ? "forwarding paused" : "forwarding resumed")
   }
 
   /** Warns of records that retention is about to delete, until the signal aborts. @throws HooklineError other than `unavailable` */

@@ -17,6 +17,8 @@ export class MemoryPositions implements PositionStore<ForwardAbout> {
     this.#stored = { about, position: this.#stored!.position }
   }
   readonly setWaiting: PositionStore<ForwardAbout>["setWaiting"] = () => {}
+  readonly isPaused: PositionStore<ForwardAbout>["isPaused"] = () => false
+  readonly setPaused: PositionStore<ForwardAbout>["setPaused"] = () => {}
 }
 
 /**
@@ -73,6 +75,17 @@ export class GroupPositions implements PositionStore<ForwardAbout> {
 
   setWaiting(reason: string | undefined): Promise<void> | void {
     return this.#file.setWaiting(reason)
+  }
+
+  /** Whether the group is paused, which the file repeats for whoever lists it. */
+  async isPaused(): Promise<boolean> {
+    const isPaused = await this.#group.isPaused()
+    if (isPaused !== (await this.#file.isPaused())) await this.#file.setPaused(isPaused)
+    return isPaused
+  }
+
+  setPaused(isPaused: boolean): Promise<void> | void {
+    return this.#file.setPaused(isPaused)
   }
 
   async #commit({ next }: ReplayPosition): Promise<void> {

@@ -18,6 +18,8 @@ export class PositionDatabase extends DurableDatabase {
     describe: this.#tables.describe.bind(this.#tables),
     save: this.#tables.save.bind(this.#tables),
     setWaiting: this.#tables.setWaiting.bind(this.#tables),
+    isPaused: this.#tables.isPaused.bind(this.#tables),
+    setPaused: this.#tables.setPaused.bind(this.#tables),
   }
 
   constructor(location: DatabaseLocation) {
@@ -39,4 +41,6 @@ export class PositionCalls<About> extends DatabaseCalls<PositionDatabase> implem
   describe: PositionStore<About>["describe"] = (about) => this.do("describe", about)
   save: PositionStore<About>["save"] = (position, failures) => this.do("save", position, failures)
   setWaiting: PositionStore<About>["setWaiting"] = (reason) => this.do("setWaiting", reason)
+  isPaused: PositionStore<About>["isPaused"] = () => this.do("isPaused")
+  setPaused: PositionStore<About>["setPaused"] = (isPaused) => this.do("setPaused", isPaused)
 }

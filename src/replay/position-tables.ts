@@ -11,9 +11,10 @@ import type { ReplayFailure, ReplayPosition } from "./progress.ts"
  *              | reason
  *   waiting    why nothing is sent now, at most one row: since, in milliseconds since 1970 | reason, the last one. Of the
  *              process that has the lock
+ *   paused     one row while nothing is to be sent: since, in milliseconds since 1970
  *
- * One process at a time advances it, with a lock next to the file (storage/writer-lock.ts). Others may read it, or take
- * failures out of it.
+ * One process at a time advances it, with a lock next to the file (storage/writer-lock.ts). Others may read it, pause it, or
+ * take failures out of it.
  */
 export const PAGE_BYTES = 4096
 
@@ -102,6 +103,17 @@ export class PositionTables<About> {
     return row === null ? undefined : { sinceMs: row.since, reason: row.reason }
   }
 
+  isPaused(): boolean {
+    return this.#how.do(() => this.#db.query("SELECT * FROM paused").get() !== null)
+  }
+
+  setPaused(isPaused: boolean): void {
+    this.#how.change(() => {
+      this.#db.run("DELETE FROM paused")
+      if (isPaused) this.#db.query("INSERT INTO paused VALUES (?)").run(Date.now())
+    })
+  }
+
   /** Oldest first. */
   failures(): KeptFailure[] {
     return this.#how.do(() =>
@@ -146,6 +158,7 @@ export function createPositionTables(db: Database): void {
     ) STRICT`,
   )
   db.run("CREATE TABLE IF NOT EXISTS waiting (since INTEGER NOT NULL, reason TEXT NOT NULL) STRICT")
+  db.run("CREATE TABLE IF NOT EXISTS paused (since INTEGER NOT NULL) STRICT")
   db.run("CREATE TABLE IF NOT EXISTS positions (partition INTEGER PRIMARY KEY, next INTEGER NOT NULL) STRICT")
   db.run(
     `CREATE TABLE IF NOT EXISTS failures (

@@ -94,6 +94,7 @@ export class Positions<About> extends PositionTables<About> implements Disposabl
       makeTemporariesInMemory(db)
       db.run("PRAGMA synchronous = FULL")
       checkIsKind(db, location)
+      createPositionTables(db)
       return new Positions(location, db)
     } catch (error) {
       db?.close()

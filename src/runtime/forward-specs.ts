@@ -4,7 +4,7 @@ import { readClientTls } from "../config/sections/pem-files.ts"
 import { exists } from "../process/paths.ts"
 import { handlerTarget, type DeliveryTarget } from "../replay/handler.ts"
 import type { KeyedTarget } from "../replay/keyed-target.ts"
-import { positionFile } from "../replay/positions.ts"
+import { positionFile, Positions } from "../replay/positions.ts"
 import { urlTarget, type PostOptions } from "../replay/post.ts"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
@@ -38,7 +38,7 @@ export function sectionSpec(planned: PlannedForward): ForwardSpec {
     id,
     from,
     url: url.href,
-    group: `hookline-forward-${id}`,
+    group: sectionGroup(id),
     begin,
     where,
     rate,
@@ -47,6 +47,25 @@ export function sectionSpec(planned: PlannedForward): ForwardSpec {
     locate: (connection, baseDir) => forwardLocation(planned, connection, baseDir),
     openTarget: () => ({ target: openUrl(url, values) }),
   }
+}
+
+/** The Kafka consumer group of a section. */
+export const sectionGroup = (id: string): string => `hookline-forward-${id}`
+
+/**
+ * Durably pauses a forward, or resumes it, here and at replicas; what runs it notices within seconds.
+ *
+ * @throws HooklineError `no_input` for one that has never run, `unavailable`, `log_io`
+ */
+export async function setForwardPaused(
+  { kind, values }: Connection,
+  forward: { readonly group: string; readonly topic: string; readonly location: DatabaseLocation },
+  isPaused: boolean,
+): Promise<void> {
+  const { group, topic, location } = forward
+  if (kind.pauseGroup !== undefined) return kind.pauseGroup(values, group, topic, isPaused)
+  using positions = Positions.open(location)
+  positions.setPaused(isPaused)
 }
 
 export function handlerSpec({ id, from, handler, options }: PlannedHandler): ForwardSpec {

@@ -18,7 +18,7 @@ import { GroupPositions, MemoryPositions } from "../replay/group-positions.ts"
 import { PositionCalls } from "../replay/position-database.ts"
 import { toShownTarget } from "../replay/request-of-record.ts"
 import type { Refusal } from "../replay/target.ts"
-import { handlerSpec, sectionSpec, type ForwardSpec } from "./forward-specs.ts"
+import { handlerSpec, sectionSpec, setForwardPaused, type ForwardSpec } from "./forward-specs.ts"
 import { makeFolderOf, type DatabaseLocation } from "../storage/database-file.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { OwnedSection } from "./owned-section.ts"
@@ -103,6 +103,13 @@ export class RunningForward extends OwnedSection {
       perSecond: progress?.perSecond ?? 0,
       problem: this.problem ?? this.#forward?.problem,
       isElsewhere: this.isElsewhere,
+      isPaused: this.#forward?.isPaused ?? false,
+      setPaused: (isPaused) =>
+        setForwardPaused(
+          this.#place.connection,
+          { group: this.#spec.group, topic: this.#about.topic, location: this.#place.location },
+          isPaused,
+        ),
     }
   }
 

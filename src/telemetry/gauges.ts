@@ -44,6 +44,7 @@ interface ForwardGauges extends Readonly<Record<"delivered" | "refused" | "inFli
   readonly isElsewhere: boolean
   readonly id: string
   readonly lag: number | undefined
+  readonly isPaused: boolean
   readonly problem: string | undefined
 }
 
@@ -209,6 +210,7 @@ const SENDER_GAUGES = [
       (it) => it.refused,
     ],
     forward_in_flight_records: ["Records that are posted now.", (it) => it.inFlight],
+    forward_paused: ["1 while it is paused, else 0.", ({ isPaused }) => Number(isPaused)],
     forward_ready: [
       "1 while records can be read and delivered, else 0.",
       ({ problem }) => Number(problem === undefined),

@@ -64,7 +64,15 @@ const HALF = { topic: "t", problem: "no leader", isWhole: false, leaderless: 2, 
 
 test("a section that another process runs has no series", async () => {
   const metrics = new Metrics()
-  const forward = { lag: 3, delivered: 1, refused: 0, inFlight: 0, problem: undefined, isElsewhere: false }
+  const forward = {
+    lag: 3,
+    delivered: 1,
+    refused: 0,
+    inFlight: 0,
+    problem: undefined,
+    isElsewhere: false,
+    isPaused: false,
+  }
   metrics.observeSenders({
     reconciles: () => [],
     forwards: () => [

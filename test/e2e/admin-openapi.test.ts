@@ -31,6 +31,9 @@ provider = stripe
 secret = not-a-real-secret-000
 [pipeline:payments:BrokerSink]
 topic = payments
+[forward:shop]
+from = log/payments
+url = http://127.0.0.1:9/
 [admin]
 listen = 127.0.0.1:0
 capture = all
@@ -162,6 +165,12 @@ async function replays(): Promise<void> {
   await call("GET", "/api/replays/{id}", `replays/${id}`)
 }
 
+async function forwards(): Promise<void> {
+  for (const id of ["shop", "none"])
+    for (const change of ["pause", "resume"])
+      await call("POST", `/api/forwards/{id}/${change}`, `forwards/${id}/${change}`)
+}
+
 async function logLevelAndSessions(): Promise<void> {
   await call("GET", "/api/log-level", "log-level")
   await call("PUT", "/api/log-level", "log-level", { level: "debug" })
@@ -185,6 +194,7 @@ test("every operation of the document answers as it says", async () => {
     liveEvents,
     samplesAndProviders,
     replays,
+    forwards,
     logLevelAndSessions,
   ]
   for (const callAll of areas) await callAll()

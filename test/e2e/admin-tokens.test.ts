@@ -100,6 +100,8 @@ audit_topic = log/audit`)
     expect(refused.toSorted()).toEqual([
       "DELETE /api/captures",
       "POST /api/captures/{id}/resend",
+      "POST /api/forwards/{id}/pause",
+      "POST /api/forwards/{id}/resume",
       "POST /api/replays",
       "POST /api/replays/{id}/cancel",
       "POST /api/replays/{id}/pause",

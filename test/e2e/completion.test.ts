@@ -79,7 +79,7 @@ test.each([
   [["forward", "m"], ["main/letters"]],
   [
     ["forward", "re"],
-    ["retry", "remove"],
+    ["retry", "resume", "remove"],
   ],
   [["replay", "--to", "m"], ["main/letters"]],
   [["verify", "-p", "strip"], ["stripe"]],

@@ -39,8 +39,8 @@ async function post(service: RunningHookline, ...keys: string[]): Promise<void> 
 const keysOf = (receiver: Receiver): string[] =>
   receiver.all.map(({ body }) => (JSON.parse(body.toString()) as { k: string }).k)
 
-const overviewOf = async (service: RunningHookline): Promise<{ forwards: object[] }> =>
-  (await fetch(`${service.adminUrl}/api/overview`)).json() as Promise<{ forwards: object[] }>
+const overviewOf = async (service: RunningHookline): Promise<{ forwards: object[]; attention: object[] }> =>
+  (await fetch(`${service.adminUrl}/api/overview`)).json() as never
 
 test("a section posts what is published from its start on, continues after kill -9, and a reload keeps or moves it", async () => {
   using folder = temporaryFolder()
@@ -58,13 +58,13 @@ test("a section posts what is published from its start on, continues after kill 
   receiver.up()
   await using moved = new Receiver()
   await using service = await startHookline(text, { folder: folder.path })
-  await receiver.count(4)
-  expect(keysOf(receiver)).toEqual(["a", "b", "c", "d"])
-  await service.logged(({ msg }) => msg === `forwarding log/hooks to ${receiver.url}, 2 waiting`)
+  await receiver.offset(3)
+  // the one before the kill may come again
+  expect([...new Set(keysOf(receiver))]).toEqual(["a", "b", "c", "d"])
   expect(await reload(service, folder.path, configuration(moved.url, "concurrency = 4"))).toBe("reloaded")
   await post(service, "e")
   await moved.count(1)
-  expect([keysOf(receiver), keysOf(moved)]).toEqual([["a", "b", "c", "d"], ["e"]])
+  expect([keysOf(receiver).at(-1), keysOf(moved)]).toEqual(["d", ["e"]])
 })
 
 test("a record that is refused alone is parked, published to the dead letters, listed, and retried", async () => {
@@ -172,6 +172,46 @@ test("a record that fails each time is refused after its retries, also once the 
   await service.logged(({ msg, offset }) => msg === "record refused" && offset === 0)
   while (!keysOf(receiver).includes(others.at(-1)!)) await receiver.count(receiver.all.length + 1)
   expect(keysOf(receiver).filter((key) => key !== "poison")).toEqual(others)
+})
+
+test("a paused section posts nothing until it is resumed, across a reload that changes it and a restart", async () => {
+  using folder = temporaryFolder()
+  await using receiver = new Receiver()
+  const text = configuration(receiver.url)
+  const run = (...args: string[]) => hookline(["forward", ...args], { cwd: folder.path })
+  const act = async (service: RunningHookline, id: string, action: string): Promise<number> =>
+    (await fetch(`${service.adminUrl}/api/forwards/${id}/${action}`, { method: "POST" })).status
+  const paused = ({ msg }: { msg?: unknown }): boolean => msg === "forwarding paused"
+  {
+    await using service = await startHookline(text, { folder: folder.path })
+    await post(service, "a")
+    await receiver.count(1)
+    expect(await run("pause", "nobody")).toMatchObject({ status: 66 })
+    expect(await run("pause", "app")).toMatchObject({ status: 0, stdout: "app is paused\n" })
+    await service.logged(paused)
+    await post(service, "b", "c")
+    expect(await reload(service, folder.path, configuration(receiver.url, "concurrency = 4"))).toBe(
+      "reloaded",
+    )
+    await service.logged((line) => paused(line) && line !== service.log.find(paused))
+    expect((await run("list")).stdout).toMatch(/app .* paused/)
+    const metrics = await (await fetch(`${service.adminUrl}/metrics`)).text()
+    expect(metrics).toContain('hookline_forward_paused{forward="app"} 1')
+    expect(await overviewOf(service)).toMatchObject({
+      forwards: [{ id: "app", paused: true, problem: null, lag: 2 }],
+      attention: [{ text: "Forward app is paused, and records wait." }],
+    })
+  }
+  expect((await run("list")).stdout).toMatch(/app .* stopped, paused/)
+  await using service = await startHookline(text, { folder: folder.path })
+  await service.logged(paused)
+  await post(service, "d")
+  expect(await act(service, "nobody", "resume")).toBe(404)
+  expect(keysOf(receiver)).toEqual(["a"])
+  expect(await act(service, "app", "resume")).toBe(204)
+  await receiver.count(4)
+  expect(keysOf(receiver)).toEqual(["a", "b", "c", "d"])
+  expect((await run("list")).stdout).toMatch(/app .* running/)
 })
 
 test("a record that waits and that retention is about to delete is warned of", async () => {

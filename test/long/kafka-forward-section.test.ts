@@ -1,5 +1,12 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { join } from "node:path"
+import {
+  hookline,
+  startHookline,
+  temporaryFolder,
+  type LogLine,
+  type RunningHookline,
+} from "../support/hookline.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
 import { Receiver } from "../support/receiver.ts"
@@ -78,5 +85,40 @@ ${more}`
     await post(c.urls["hooks"]!, 20)
     await all()
     expect(second.all.length - before).toBe(20)
+  })
+
+  test("a pause holds for all replicas, while none runs, and is ended from a machine that runs none", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka, topic, { partitions: 2 })
+    using folders = new DisposableStack()
+    await using receiver = new Receiver()
+    const start = () =>
+      startHookline(configuration(topic, receiver.url), { folder: folders.use(temporaryFolder()).path })
+    const act = async ({ adminUrl }: RunningHookline, action: string): Promise<number> =>
+      (await fetch(`${adminUrl}/api/forwards/app/${action}`, { method: "POST" })).status
+    const isPaused = ({ msg }: LogLine): boolean => msg === "forwarding paused"
+    posted = 0
+    {
+      await using a = await start()
+      await using b = await start()
+      await b.logged(({ partitions }) => (partitions as number[] | undefined)?.length === 1)
+      await a.logged(({ partitions }) => (partitions as number[] | undefined)?.length === 1)
+      await post(a.urls["hooks"]!, 20)
+      await receiver.count(20)
+      expect(await act(b, "pause")).toBe(204)
+      await Promise.all([a.logged(isPaused), b.logged(isPaused)])
+    }
+    await using c = await start()
+    await c.logged(isPaused)
+    await post(c.urls["hooks"]!, 20)
+    const elsewhere = folders.use(temporaryFolder()).path
+    await Bun.write(join(elsewhere, "pipelines.conf"), configuration(topic, receiver.url))
+    expect(receiver.all).toHaveLength(20)
+    expect(await hookline(["forward", "resume", "app"], { cwd: elsewhere })).toMatchObject({
+      status: 0,
+      stdout: "app is resumed\n",
+    })
+    await receiver.count(40)
+    expect(new Set(placesOf(receiver)).size).toBe(40)
   })
 })

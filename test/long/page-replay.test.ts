@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import type { Page } from "playwright-core"
 import { accessibilityFindings, hasBrowser, openPage, startBrowser } from "../support/browser.ts"
 import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { Receiver } from "../support/receiver.ts"
 import { overflowPx } from "../support/page.ts"
 
 const CONFIGURATION = `
@@ -33,6 +34,32 @@ const started = async (page: Page): Promise<void> => {
   await dialog.getByRole("button", { name: "Start the replay" }).click()
   await dialog.waitFor({ state: "detached" })
 }
+
+test.skipIf(!hasBrowser())(
+  "a forward is paused and resumed by its button",
+  async () => {
+    using folder = temporaryFolder()
+    await using receiver = new Receiver()
+    const text = `${CONFIGURATION}[forward:shop]\nfrom = log/payments\nurl = ${receiver.url}\n`
+    await using running = await startHookline(text, { folder: folder.path })
+    await using browser = await startBrowser()
+    const { page, faults } = await openPage(browser, running.adminUrl!)
+    const post = () => fetch(running.urls["payments"]!, { method: "POST", body: "{}" })
+    await post()
+    await receiver.count(1)
+    await page.getByRole("button", { name: "Pause shop" }).click()
+    await page.getByRole("cell", { name: "paused", exact: true }).waitFor()
+    await post()
+    await page.getByText("Forward shop is paused, and records wait.").waitFor()
+    expect(await accessibilityFindings(page)).toEqual([])
+    expect(receiver.all).toHaveLength(1)
+    await page.getByRole("button", { name: "Resume shop" }).click()
+    await receiver.count(2)
+    await page.getByRole("cell", { name: "running", exact: true }).waitFor()
+    expect(faults).toEqual([])
+  },
+  60_000,
+)
 
 describe.skipIf(!hasBrowser())("Replay", () => {
   const folder = temporaryFolder()

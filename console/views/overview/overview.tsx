@@ -1,12 +1,14 @@
-import type { Ref } from "preact"
+import type { ComponentChildren, Ref } from "preact"
 import { useRef, useState } from "preact/hooks"
+import { mayAct, post } from "../../api-client.ts"
 import type { Attention, ReconcileOverview, Overview as OverviewAnswer, PipelineOverview } from "../../api.ts"
-import { Skeleton } from "../../components/loading.tsx"
+import { ErrorNote, Skeleton } from "../../components/loading.tsx"
 import { Split } from "../../components/split.tsx"
 import { State } from "../../components/values.tsx"
 import { formatCounted, formatDateTime } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { overview } from "../../live.ts"
+import { useAction } from "../../request-hooks.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
 import { FirstRun } from "../first-run/first-run.tsx"
 import { useIsFirstRun } from "../first-run/is-first-run.ts"
@@ -151,23 +153,42 @@ const Certificates = ({ it: { id, problem, window, certificates } }: { it: Recon
 const Forwards = ({ forwards }: { forwards: OverviewAnswer["forwards"] }) => (
   <Table
     caption="Forwarding"
-    columns={["Forward", "From", "To", "Waiting", "Delivered", "Refused", "State"]}
-    rows={forwards.map(({ id, from, url, lag, delivered, refused, problem }) => [
+    columns={["Forward", "From", "To", "Waiting", "Delivered", "Refused", "State", ""]}
+    rows={forwards.map(({ id, from, url, lag, delivered, refused, paused, problem }) => [
       id,
       from,
       url,
       lag ?? "-",
       delivered,
       refused,
-      problem ?? "running",
+      problem ?? (paused ? "paused" : "running"),
+      <PauseButton key={id} id={id} paused={paused} />,
     ])}
   />
 )
 
+function PauseButton({ id, paused }: { id: string; paused: boolean }) {
+  const action = paused ? "resume" : "pause"
+  const { isBusy, error, run } = useAction(() => post(`forwards/${encodeURIComponent(id)}/${action}`))
+  return (
+    <>
+      <button
+        type="button"
+        aria-label={`${paused ? "Resume" : "Pause"} ${id}`}
+        disabled={isBusy || !mayAct.value}
+        onClick={run}
+      >
+        {paused ? "Resume" : "Pause"}
+      </button>
+      {error !== undefined && <ErrorNote error={error} />}
+    </>
+  )
+}
+
 interface TableProps {
   readonly caption: string
   readonly columns: readonly string[]
-  readonly rows: readonly (readonly (string | number)[])[]
+  readonly rows: readonly (readonly ComponentChildren[])[]
 }
 
 const Table = ({ caption, columns, rows }: TableProps) => (

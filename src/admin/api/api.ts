@@ -10,9 +10,11 @@ import { openApiRoute } from "./openapi.ts"
 import { overviewRoutes } from "./overview.ts"
 import { recordRoutes } from "./records.ts"
 import { replayRoutes } from "./replays.ts"
+import { ApiError } from "./problem.ts"
 import { route, type ApiRoute, answerBy } from "./route.ts"
 import { sendRoutes } from "./send.ts"
 import { sessionRoutes } from "./session.ts"
+import { Type } from "./shape.ts"
 import { LoggedLevel } from "./shapes.ts"
 import { injectionRoute } from "./submit.ts"
 
@@ -39,6 +41,7 @@ export function makeApi({ service, sampler, admission, wrongTokens, failed, audi
     ...captureRoutes(service),
     ...sendRoutes(service),
     ...replayRoutes(service.replays),
+    ...forwardRoutes(service),
     ...logLevelRoutes(service),
     ...sessionRoutes(sessions, wrongTokens, admission),
     ...(isWorker ? [injectionRoute(service)] : []),
@@ -53,6 +56,22 @@ export function makeApi({ service, sampler, admission, wrongTokens, failed, audi
     close: () => streams.close(),
   }
 }
+
+const forwardRoutes = (service: Service): ApiRoute[] =>
+  (["pause", "resume"] as const).map((action) =>
+    route(`POST /api/forwards/:id/${action}`, {
+      summary:
+        action === "pause"
+          ? "Pauses a forward until it is resumed, also across restarts and at replicas, within seconds."
+          : "Resumes a paused forward.",
+      params: Type.Object({ id: Type.String({ maxLength: 249 }) }),
+      async answer({ params: { id } }) {
+        const forward = service.forwards().find((it) => it.id === id)
+        if (forward === undefined) throw new ApiError(404, "no forward has this id")
+        await forward.setPaused(action === "pause")
+      },
+    }),
+  )
 
 function logLevelRoutes(service: Service): ApiRoute[] {
   return [

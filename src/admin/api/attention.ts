@@ -69,8 +69,10 @@ function* attentionOfSenders(service: Service): Iterable<Attention> {
   for (const [pipeline, { ms, expectedMs }] of service.silences())
     if (ms >= expectedMs)
       yield attention("warning", `No event of ${pipeline} for ${ageOf(ms)}.`, { pipeline })
-  for (const { id, problem, isElsewhere } of service.forwards())
+  for (const { id, problem, isElsewhere, isPaused, lag = 0 } of service.forwards()) {
     if (problem !== undefined && !isElsewhere) yield attention("warning", `Can't forward ${id}: ${problem}`)
+    if (isPaused && lag > 0) yield attention("warning", `Forward ${id} is paused, and records wait.`)
+  }
   for (const { id, pipeline, problem, endpoint, window, isElsewhere } of service.reconciles()) {
     if (isElsewhere) continue
     if (problem !== undefined) yield attention("warning", `Can't reconcile ${id}: ${problem}`, { pipeline })

@@ -125,6 +125,7 @@ const forwardOverview = (it: ForwardInfo): ForwardOverview => ({
   refused: it.refused,
   in_flight: it.inFlight,
   per_second: it.perSecond,
+  paused: it.isPaused,
   problem: it.problem ?? null,
 })
 

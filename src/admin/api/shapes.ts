@@ -94,6 +94,7 @@ export const ForwardOverview = Type.Object({
   refused: count,
   in_flight: count,
   per_second: Type.Number(),
+  paused: Type.Boolean(),
   problem: nullable(Type.String()),
 })
 

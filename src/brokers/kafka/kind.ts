@@ -78,6 +78,10 @@ export const KAFKA = defineConnection({
     const { joinKafkaGroup } = await import("./read-group.ts")
     return joinKafkaGroup(values, group, topic)
   },
+  async pauseGroup(values, group, topic, isPaused) {
+    const { pauseKafkaGroup } = await import("./read-group.ts")
+    return pauseKafkaGroup(values, { group, topic }, isPaused)
+  },
   async dryRun(values, checkDatabase) {
     const { spool } = values
     if (spool !== "off") opening("spool", () => checkDatabase(spoolAt(spool)))

@@ -1,10 +1,11 @@
-import { Consumer, type ConsumerOptions } from "@platformatic/kafka"
+import { Admin, Consumer, type ConsumerOptions } from "@platformatic/kafka"
 import type { ConnectionOptions } from "node:tls"
+import { steadyMs } from "../../clock/clock.ts"
 import { formatEndpoint } from "../../config/sections/endpoint.ts"
 import { HooklineError } from "../../errors.ts"
 import type { GroupAssigned, ReadGroup } from "../broker.ts"
 import { kafkaClient, type KafkaClient } from "./connection.ts"
-import { unavailable } from "./failure.ts"
+import { errorCodeOf, unavailable } from "./failure.ts"
 import { orUnavailable } from "./leaders.ts"
 import type { KafkaOptions } from "./options.ts"
 import { CONNECT_TIMEOUT_MS, GROUP_MS, READ_TIMEOUT_MS } from "./timeouts.ts"
@@ -12,6 +13,9 @@ import { CONNECT_TIMEOUT_MS, GROUP_MS, READ_TIMEOUT_MS } from "./timeouts.ts"
 /*
  * Membership of a consumer group, by the client library's Consumer: it joins, heartbeats, joins again when members come or
  * go, commits and leaves. Records are read elsewhere. A member that is not assigned anew in time, or fenced, fails to commit.
+ *
+ * A group is paused while a second one, `<group>.paused`, which has no members, has committed 1 for partition 0 of the topic.
+ * So all members know, on whatever machine, and it lasts as long as offsets do. Members commit it again with their own.
  */
 
 /** Joins a group that reads one topic. @throws HooklineError `unavailable`, `config` */
@@ -23,18 +27,14 @@ export async function joinKafkaGroup(
   const client = kafkaClient(options)
   await client.tlsFiles?.refresh()
   const consumer = new Consumer({
-    clientId: client.clientId,
+    ...baseOf(client),
     groupId: group,
-    bootstrapBrokers: client.bootstrap.map(formatEndpoint),
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    requestTimeout: READ_TIMEOUT_MS,
     autocommit: false,
     sessionTimeout: GROUP_MS.session,
     rebalanceTimeout: GROUP_MS.session,
     heartbeatInterval: GROUP_MS.heartbeat,
-    ...securityOf(client),
   })
-  const member = new KafkaGroup(consumer, client, topic)
+  const member = new KafkaGroup(consumer, client, { group, topic })
   try {
     consumer.topics.trackAll(topic)
     await orUnavailable(consumer.joinGroup())
@@ -44,6 +44,56 @@ export async function joinKafkaGroup(
     throw error
   }
 }
+
+/** @throws HooklineError `unavailable`, `config` */
+export async function pauseKafkaGroup(
+  options: KafkaOptions,
+  of: GroupOfTopic,
+  isPaused: boolean,
+): Promise<void> {
+  const client = kafkaClient(options)
+  await client.tlsFiles?.refresh()
+  const admin = new Admin(baseOf(client))
+  try {
+    await writePaused(admin, of, isPaused)
+  } finally {
+    await admin.close()
+    client.tokens?.close()
+  }
+}
+
+interface GroupOfTopic {
+  readonly group: string
+  readonly topic: string
+}
+
+function writePaused(admin: Admin, { group, topic }: GroupOfTopic, isPaused: boolean): Promise<void> {
+  const partitionOffsets = [{ partition: 0, offset: isPaused ? 1n : 0n }]
+  const topics = [{ name: topic, partitionOffsets }]
+  return orUnavailable(admin.alterConsumerGroupOffsets({ groupId: `${group}.paused`, topics }))
+}
+
+async function readPaused(admin: Admin, { group, topic }: GroupOfTopic): Promise<boolean> {
+  const groups = [{ groupId: `${group}.paused`, topics: [{ name: topic, partitionIndexes: [0] }] }]
+  try {
+    const [found] = await admin.listConsumerGroupOffsets({ groups })
+    return found?.topics[0]?.partitions[0]?.committedOffset === 1n
+  } catch (error) {
+    // who may not read it can't have written it
+    if (errorCodeOf(error) === GROUP_AUTHORIZATION_FAILED) return false
+    throw unavailable(error)
+  }
+}
+
+const GROUP_AUTHORIZATION_FAILED = 30
+
+const baseOf = (client: KafkaClient) => ({
+  clientId: client.clientId,
+  bootstrapBrokers: client.bootstrap.map(formatEndpoint),
+  connectTimeout: CONNECT_TIMEOUT_MS,
+  requestTimeout: READ_TIMEOUT_MS,
+  ...securityOf(client),
+})
 
 type Security = Pick<ConsumerOptions<Buffer, Buffer, Buffer, Buffer>, "tls" | "tlsServerName" | "sasl">
 
@@ -61,7 +111,12 @@ function securityOf({ security: { tls, sasl } }: KafkaClient): Security {
 class KafkaGroup implements ReadGroup {
   readonly #consumer: Consumer
   readonly #client: KafkaClient
+  readonly #of: GroupOfTopic
   readonly #topic: string
+  readonly #admin: Admin
+  /** The last answer, or the first one to come. */
+  #paused: Promise<boolean> | undefined
+  #pausedUntilMs = 0
   /** Aborted when the assignment ends. */
   #assignment = new AbortController()
   /** Why it is no longer a member; undefined: it is one. */
@@ -69,14 +124,13 @@ class KafkaGroup implements ReadGroup {
   readonly #last = new Map<number, number>()
   readonly #again: Timer
 
-  constructor(consumer: Consumer, client: KafkaClient, topic: string) {
+  constructor(consumer: Consumer, client: KafkaClient, of: GroupOfTopic) {
     this.#consumer = consumer
     this.#client = client
-    this.#topic = topic
-    this.#again = setInterval(
-      () => this.commit(this.#last).catch((error) => this.#fail(error)),
-      GROUP_MS.again,
-    )
+    this.#of = of
+    this.#topic = of.topic
+    this.#admin = new Admin(baseOf(client))
+    this.#again = setInterval(() => this.#commitAgain().catch((error) => this.#fail(error)), GROUP_MS.again)
     consumer.on("consumer:group:rebalance", () => this.#end())
     consumer.on("consumer:group:join", () => this.#end())
     consumer.on("consumer:heartbeat:stalled", () =>
@@ -112,9 +166,23 @@ class KafkaGroup implements ReadGroup {
     for (const { partition, offset } of offsets) this.#last.set(partition, Number(offset))
   }
 
+  isPaused(): Promise<boolean> {
+    const before = this.#paused
+    if (before !== undefined && steadyMs() < this.#pausedUntilMs) return before
+    this.#pausedUntilMs = steadyMs() + GROUP_MS.paused
+    const next = readPaused(this.#admin, this.#of)
+    return (this.#paused = before === undefined ? next : next.catch(() => before))
+  }
+
+  async #commitAgain(): Promise<void> {
+    await this.commit(this.#last)
+    if (await this.isPaused()) await writePaused(this.#admin, this.#of, true)
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#again)
     this.#end()
+    await this.#admin.close()
     this.#consumer.removeAllListeners("error").on("error", () => {})
     // a broker that does not answer removes the member when its session ends
     await this.#consumer.close(true).catch(() => {})

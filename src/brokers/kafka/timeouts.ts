@@ -21,7 +21,7 @@ export const TOKEN_RENEWED_AT = 0.7
  * Of a consumer group's member: its session, after which its partitions are reassigned, the interval of its heartbeats, and how
  * often unchanged offsets are committed again, since before Kafka 2.1 they expire after a day.
  */
-export const GROUP_MS = { session: 30_000, heartbeat: 3000, again: 12 * 3_600_000 }
+export const GROUP_MS = { session: 30_000, heartbeat: 3000, again: 12 * 3_600_000, paused: 2000 }
 export const READ_TIMEOUT_MS = 10_000
 export const READ_RETRY_MS = 250
 /** How long a leader waits for new records before an empty answer. */

@@ -1,4 +1,5 @@
 import { join, resolve } from "node:path"
+import { isRedisUrl, parseRedisUrl, REDIS_FORM } from "./redis-url.ts"
 
 /** Where dedupe keys are stored. */
 export type Location =
@@ -10,8 +11,7 @@ export type Location =
   | { readonly kind: "redis"; readonly url: string; readonly name: string; readonly ca: string | undefined }
 
 /** For messages and the reference. */
-export const STORE_FORM =
-  "embedded, memory, a folder, or redis://[user:password@]host[:port][/database] (rediss:// with TLS)"
+export const STORE_FORM = `embedded, memory, a folder, or ${REDIS_FORM}`
 
 /** The folder of an embedded store without an embedded log: that of the log in the initial pipelines.conf. */
 export const DEFAULT_FOLDER = "hookline-data"
@@ -30,7 +30,7 @@ export const isStore = (text: string): boolean => text !== "" && (!hasScheme(tex
 export const isFolder = (text: string): boolean =>
   !hasScheme(text) && text !== "embedded" && text !== "memory"
 
-export const isTls = (text: string): boolean => /^rediss:/i.test(text)
+export const isTls = (text: string): boolean => /^rediss[:+]/i.test(text)
 
 export function locate(
   text: string,
@@ -41,8 +41,7 @@ export function locate(
   if (text === "embedded")
     return { kind: "embedded", directory: resolve(logDirectory ?? join(baseDir, DEFAULT_FOLDER)) }
   if (!hasScheme(text)) return { kind: "embedded", directory: resolve(text) }
-  const { protocol, host, pathname } = new URL(text)
-  return { kind: "redis", url: text, name: `${protocol}//${host}${pathname === "/" ? "" : pathname}`, ca }
+  return { kind: "redis", url: text, name: parseRedisUrl(text)!.name, ca }
 }
 
 /** For messages, without credentials. */
@@ -58,16 +57,3 @@ export function nameOf(location: Location): string {
 }
 
 const hasScheme = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
-
-/** Whether a text is the URL of a Redis, which processes share. */
-export function isRedisUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, hostname, pathname, search, hash } = new URL(text)
-  return (
-    ["redis:", "rediss:"].includes(protocol) &&
-    hostname !== "" &&
-    /^(?:\/\d*)?$/.test(pathname) &&
-    search === "" &&
-    hash === ""
-  )
-}

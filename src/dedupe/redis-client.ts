@@ -1,7 +1,9 @@
 import { RedisClient } from "bun"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
+import { FailoverClient } from "./failover-client.ts"
 import { isTls } from "./location.ts"
+import { parseRedisUrl } from "./redis-url.ts"
 
 /*
  * The states of a connection to Redis or Valkey:
@@ -12,6 +14,8 @@ import { isTls } from "./location.ts"
  *   up      send() sends. A closed connection, an error reply or a late answer to a probe leads back to down, and ends the
  *           commands without a reply.
  *   closed
+ *
+ * A command that fails in a Cluster does not lead to down, since it says nothing of the other nodes.
  *
  * Bun's own reconnection gives up after some attempts, and does not notice a silent server.
  */
@@ -79,20 +83,25 @@ export async function reachRedis({ url, name, ca }: RedisServer): Promise<string
 
 const unreachable = (url: string): string => `${UNREACHABLE}${isTls(url) ? UNTRUSTED : ""}`
 
-const openClient = ({ url, ca }: RedisServer): RedisClient =>
-  new RedisClient(url, {
+type Client = RedisClient | FailoverClient
+
+function openClient({ url, ca }: RedisServer): Client {
+  const parsed = parseRedisUrl(url)
+  if (parsed !== undefined && parsed.kind !== "server") return new FailoverClient(parsed, ca)
+  return new RedisClient(url, {
     autoReconnect: false,
     enableOfflineQueue: false,
     connectionTimeout: CONNECT_MS,
     ...(ca === undefined ? {} : { tls: { ca } }),
   })
+}
 
-/** A connection to one server that reconnects by itself. */
+/** A connection to a server, to the master that Sentinels name, or to a Cluster, that reconnects by itself. */
 export class RedisLink {
   readonly #server: RedisServer
   readonly #unreachable: string
   readonly #deps: LinkDependencies
-  #client: RedisClient | undefined
+  #client: Client | undefined
   #problem: string | undefined
   #closed = false
   #timer: Timer | undefined
@@ -123,12 +132,13 @@ export class RedisLink {
     this.#client?.close()
   }
 
-  async #sendOn(client: RedisClient, command: string, args: string[]): Promise<unknown> {
+  async #sendOn(client: Client, command: string, args: string[]): Promise<unknown> {
     try {
       return await client.send(command, args)
     } catch (cause) {
       const problem = `${this.#server.name} can't be used: ${(cause as Error).message}`
-      this.#fail(client, problem)
+      const isOneOfMany = client instanceof FailoverClient && client.hasNodes
+      if (this.#problem !== undefined || !isOneOfMany) this.#fail(client, problem)
       throw new HooklineError("unavailable", problem, { cause })
     }
   }
@@ -163,14 +173,14 @@ export class RedisLink {
     this.#probeLater(client)
   }
 
-  #probeLater(client: RedisClient): void {
+  #probeLater(client: Client): void {
     this.#timer = setTimeout(async () => {
       const answered = this.#failWhenSilent(client)
       try {
         await this.#sendOn(client, "PING", [])
         this.#probeLater(client)
-      } catch {
-        // the link is down, which was logged
+      } catch (error) {
+        this.#fail(client, (error as Error).message)
       } finally {
         answered()
       }
@@ -178,7 +188,7 @@ export class RedisLink {
   }
 
   /** @returns to be called when the server has answered */
-  #failWhenSilent(client: RedisClient): () => void {
+  #failWhenSilent(client: Client): () => void {
     const fail = (): void => this.#fail(client, `${this.#server.name} does not answer`)
     // an answer that arrived while this process did not run is read in between
     let timer = setTimeout(() => (timer = setTimeout(fail, SECOND_LOOK_MS)), SILENT_MS)
@@ -186,7 +196,7 @@ export class RedisLink {
   }
 
   /** Drops a client, unless another has replaced it. */
-  #fail(client: RedisClient, problem: string): void {
+  #fail(client: Client, problem: string): void {
     if (this.#client !== client || this.#closed) return
     this.#client = undefined
     if (this.#problem !== problem) this.#deps.log.error(`the Deduplicator's store is down: ${problem}`)

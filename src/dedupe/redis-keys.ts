@@ -23,6 +23,7 @@ const PREFIX = "hookline:dedupe:"
 const PUBLISHED = "published"
 /** How long a claim outlives its event's deadline, while the key is stored. */
 const LEASE_MS = 5000
+const SAVE_EVERY_MS = 500
 /** Pause between two polls of another process's claim: slow enough for a thousand waiting events. */
 const POLL_MS = { first: 10, longest: 250 }
 
@@ -35,6 +36,7 @@ export class RedisKeys implements KeyStore {
   readonly #now: () => number
   /** Keys that Redis has not acknowledged, with their expiry; sent again after a reconnection. */
   readonly #unsaved = new Map<string, number>()
+  readonly #send: RedisLink["send"] = (command, args) => this.#link.send(command, args)
   #waiting = 0
 
   /** @param deps `now` is in milliseconds since 1970 */
@@ -67,12 +69,12 @@ export class RedisKeys implements KeyStore {
 
   async add(key: string, untilMs: number, deadlineMs: number): Promise<boolean> {
     this.#unsaved.set(key, untilMs)
-    const send: RedisLink["send"] = (command, args) => this.#link.send(command, args)
     try {
-      await this.#before(deadlineMs, this.#save(key, untilMs, send))
+      await this.#before(deadlineMs, this.#save(key, untilMs, this.#send))
       return true
     } catch {
       // the link logs its failures, and the caller this event's
+      void this.#saveLater(key, untilMs)
       return false
     }
   }
@@ -96,6 +98,14 @@ export class RedisKeys implements KeyStore {
     if (this.#unsaved.size > 0)
       this.#log.error({ keys: this.#unsaved.size }, `${this.#name} lacks keys of published events`)
     return Promise.resolve()
+  }
+
+  /** Where the link stays up: the key's node of a Cluster failed. After a reconnection all are saved. */
+  async #saveLater(key: string, untilMs: number): Promise<void> {
+    while (this.#link.ready() === true && this.#unsaved.has(key)) {
+      await Bun.sleep(SAVE_EVERY_MS)
+      await this.#save(key, untilMs, this.#send).catch(() => {})
+    }
   }
 
   /** @returns undefined: another process has a pending event of the key */

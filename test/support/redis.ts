@@ -29,7 +29,12 @@ export const hasRedis = (): boolean =>
 export async function startRedis({
   password,
   tls,
-}: { password?: string; tls?: Pick<Certificates, "ca" | "server"> } = {}): Promise<OwnRedis> {
+  args = [],
+}: {
+  password?: string
+  tls?: Pick<Certificates, "ca" | "server">
+  args?: readonly string[]
+} = {}): Promise<OwnRedis> {
   const folder = await mkdtemp(join(tmpdir(), "hookline-redis-"))
   const port = await freePort()
   const login = password === undefined ? "" : `:${encodeURIComponent(password)}@`
@@ -42,6 +47,7 @@ export async function startRedis({
     "",
     ...listening(port, tls),
     ...(password === undefined ? [] : ["--requirepass", password]),
+    ...args,
   ]
   let server: Bun.Subprocess
 

@@ -1,0 +1,264 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { steadyMs } from "../../src/clock/clock.ts"
+import { SharedReconcile } from "../../src/reconcile/shared-reconcile.ts"
+import { endingWithThisProcess } from "../support/child.ts"
+import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { until } from "../support/kafka-options.ts"
+import { valuesInLog } from "../support/log-values.ts"
+import { freePort } from "../support/ports.ts"
+import { hasRedis, startRedis, type OwnRedis } from "../support/redis.ts"
+
+setDefaultTimeout(180_000)
+
+const NODES = 3
+const PASSWORD = "obviously-fake"
+const WORKERS = 8
+
+const portOf = ({ url }: OwnRedis): string => new URL(url).port
+
+/** Three servers, of which the first is the master, with three Sentinels. */
+async function startSentinels(folder: string) {
+  const master = await startRedis({ password: PASSWORD, args: ["--masterauth", PASSWORD] })
+  const replica = ["--masterauth", PASSWORD, "--replicaof", "127.0.0.1", portOf(master)]
+  const replicas = await Promise.all([1, 2].map(() => startRedis({ password: PASSWORD, args: replica })))
+  const sentinels = await Promise.all(
+    Array.from({ length: NODES }, async () => {
+      const port = await freePort()
+      const file = join(folder, `sentinel-${port}.conf`)
+      const lines = [
+        `port ${port}`,
+        "bind 127.0.0.1",
+        `dir ${folder}`,
+        `sentinel monitor main 127.0.0.1 ${portOf(master)} 2`,
+        `sentinel auth-pass main ${PASSWORD}`,
+        "sentinel down-after-milliseconds main 1000",
+        "sentinel failover-timeout main 5000",
+      ]
+      writeFileSync(file, lines.join("\n"))
+      const command = endingWithThisProcess("redis-server", file, "--sentinel")
+      return { port, process: Bun.spawn(command, { stdout: "ignore" }) }
+    }),
+  )
+  const addresses = sentinels.map(({ port }) => `127.0.0.1:${port}`)
+  const asked = (port: number | string, ...command: string[]): string =>
+    Bun.spawnSync(["redis-cli", "-p", `${port}`, ...command]).stdout.toString()
+  await until("the Sentinels know each other and both replicas", async () =>
+    sentinels.every(({ port }) => {
+      const found = asked(port, "SENTINEL", "master", "main").split("\n")
+      const valueOf = (name: string): string | undefined => found[found.indexOf(name) + 1]
+      return valueOf("num-slaves") === "2" && valueOf("num-other-sentinels") === "2"
+    }),
+  )
+  return {
+    url: `redis+sentinel://:${PASSWORD}@${addresses.join(",")}/main`,
+    master,
+    async [Symbol.asyncDispose]() {
+      for (const { process } of sentinels) process.kill("SIGKILL")
+      for (const it of [master, ...replicas]) await it[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Three masters that share the slots. */
+async function startCluster() {
+  const args = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]
+  const nodes = await Promise.all(
+    Array.from({ length: NODES }, async () =>
+      startRedis({ args: [...args, "--cluster-port", `${await freePort()}`] }),
+    ),
+  )
+  const addresses = nodes.map((it) => `127.0.0.1:${portOf(it)}`)
+  const cli = async (...command: string[]): Promise<void> => {
+    const child = Bun.spawn(["redis-cli", "--cluster", ...command, "--cluster-yes"], {
+      stdout: "pipe",
+      stderr: "pipe",
+    })
+    const said = await new Response(child.stdout).text()
+    if ((await child.exited) !== 0) throw new Error(said)
+  }
+  await cli("create", ...addresses)
+  const ids = await Promise.all(nodes.map(async (it) => String(await it.send("CLUSTER", "MYID"))))
+  return {
+    nodes,
+    url: `redis+cluster://${addresses.slice(0, 2).join(",")}`,
+    /** Moves slots of one node to another. */
+    move: (from: number, to: number, slots: number) =>
+      cli(
+        "reshard",
+        addresses[0]!,
+        "--cluster-from",
+        ids[from]!,
+        "--cluster-to",
+        ids[to]!,
+        "--cluster-slots",
+        `${slots}`,
+      ),
+    async [Symbol.asyncDispose]() {
+      for (const it of nodes) await it[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const configuration = (url: string): string => `
+[connection:log]
+directory = log
+[pipeline:hooks:WebHookSource]
+[pipeline:hooks:Deduplicator]
+key = json:/id
+store = ${url}
+[pipeline:hooks:BrokerSink]
+topic = hooks
+`
+
+/** Two replicas whose sender sends each event to both of them, at once and again until each has answered 200. */
+class LoadedReplicas implements AsyncDisposable {
+  acknowledged = 0
+  refused = 0
+  /** The longest time from a 503 to the next 200 of a replica. */
+  longestMs = 0
+  readonly #folder: string
+  readonly #running: readonly RunningHookline[]
+  readonly #refusedSinceMs = new Map<RunningHookline, number>()
+  #isStopped = false
+  readonly #working: readonly Promise<void>[]
+
+  private constructor(folder: string, running: readonly RunningHookline[]) {
+    this.#folder = folder
+    this.#running = running
+    this.#working = Array.from({ length: WORKERS }, () => this.#work())
+  }
+
+  static async start(url: string, folder: string): Promise<LoadedReplicas> {
+    const start = async (name: string): Promise<RunningHookline> => {
+      const running = await startHookline(configuration(url), { folder: join(folder, name) })
+      await until("ready", async () => (await fetch(`${running.adminUrl}/readyz`)).ok, 30_000)
+      return running
+    }
+    return new LoadedReplicas(folder, await Promise.all(["a", "b"].map(start)))
+  }
+
+  /** Until so many more events are answered. */
+  async more(events: number): Promise<void> {
+    const enough = this.acknowledged + events
+    await until(`${events} more`, async () => this.acknowledged >= enough, 60_000)
+  }
+
+  /** @returns how many events are in no log, and how many more than once */
+  async stop(): Promise<{ lost: number; doubled: number }> {
+    this.#isStopped = true
+    await Promise.all(this.#working)
+    await this[Symbol.asyncDispose]()
+    const logs = await Promise.all(
+      ["a", "b"].map((it) => valuesInLog(join(this.#folder, it, "log"), "hooks")),
+    )
+    const ids = logs.flat().map((value) => (JSON.parse(value.toString()) as { id: number }).id)
+    const distinct = new Set(ids).size
+    return { lost: this.acknowledged - distinct, doubled: ids.length - distinct }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isStopped = true
+    await Promise.all(this.#running.map((it) => it.stop()))
+  }
+
+  async #work(): Promise<void> {
+    while (!this.#isStopped) {
+      const body = JSON.stringify({ id: crypto.randomUUID() })
+      await Promise.all(this.#running.map((replica) => this.#post(replica, body)))
+      this.acknowledged++
+    }
+  }
+
+  async #post(replica: RunningHookline, body: string): Promise<void> {
+    for (;;) {
+      const { status } = await fetch(replica.urls["hooks"]!, { method: "POST", body })
+      const since = this.#refusedSinceMs.get(replica)
+      if (status === 200) {
+        if (since !== undefined) this.longestMs = Math.max(this.longestMs, steadyMs() - since)
+        this.#refusedSinceMs.delete(replica)
+        return
+      }
+      expect(status).toBe(503)
+      this.refused++
+      if (since === undefined) this.#refusedSinceMs.set(replica, steadyMs())
+      await Bun.sleep(20)
+    }
+  }
+}
+
+function print(what: string, { acknowledged, refused, longestMs }: LoadedReplicas, found: object): void {
+  const counts = JSON.stringify({ acknowledged, refused, ...found })
+  console.log(`${what}: ${counts}; the longest without a 200: ${(longestMs / 1000).toFixed(1)} s`)
+}
+
+const reconcile = (url: string): SharedReconcile =>
+  new SharedReconcile({ url, name: "redis", ca: undefined, reconcile: "github" })
+
+describe.skipIf(!hasRedis())("a Redis of several servers", () => {
+  test("Sentinel's master is killed under load: no event is lost, and none is doubled but those whose keys were not copied", async () => {
+    using folder = temporaryFolder()
+    await using redis = await startSentinels(folder.path)
+    await using replicas = await LoadedReplicas.start(redis.url, folder.path)
+    await using shared = reconcile(redis.url)
+    await shared.hold()
+    await shared.attempt("event", 1)
+    await replicas.more(200)
+    const { refused } = replicas
+    expect(refused).toBe(0)
+    await redis.master.kill()
+    await until("refused", async () => replicas.refused > 0)
+    await until("it continues", async () => (await shared.attempt("event", 1).catch(() => 0)) > 1, 60_000)
+    await replicas.more(200)
+    // it comes back as a replica, on which nobody may write
+    await redis.master.start()
+    await replicas.more(200)
+    const found = await replicas.stop()
+    print("the master of three servers with three Sentinels killed", replicas, found)
+    expect(found.lost).toBe(0)
+    // those in flight when it was killed, at most
+    expect(found.doubled).toBeLessThanOrEqual(2 * WORKERS)
+    expect(replicas.longestMs).toBeLessThan(30_000)
+  })
+
+  test("slots of a Cluster move under load, and no event is refused; one of its masters is killed and comes back: none is lost or doubled", async () => {
+    using folder = temporaryFolder()
+    await using redis = await startCluster()
+    await using replicas = await LoadedReplicas.start(redis.url, folder.path)
+    await using shared = reconcile(redis.url)
+    await shared.hold()
+    await replicas.more(200)
+    await redis.move(0, 1, 1000)
+    await redis.move(2, 0, 1000)
+    await shared.attempt("event", 1)
+    expect(await shared.attempt("event", 1)).toBe(2)
+    await replicas.more(200)
+    expect(replicas.refused).toBe(0)
+    await redis.nodes[1]!.kill()
+    await until("refused", async () => replicas.refused > 0)
+    await redis.nodes[1]!.start()
+    await replicas.more(200)
+    const found = await replicas.stop()
+    print("2000 slots of a Cluster of three masters moved, and one killed and started", replicas, found)
+    expect(found).toEqual({ lost: 0, doubled: 0 })
+  })
+
+  test("check --connect says whether they can be used", async () => {
+    using folder = temporaryFolder()
+    await using redis = await startCluster()
+    const sentinel = `redis+sentinel://127.0.0.1:${await freePort()}/main`
+    for (const [url, status, says] of [
+      [redis.url, 0, `${redis.url} answers`],
+      [sentinel, 69, `${sentinel} can't be reached`],
+    ] as const) {
+      const file = join(folder.path, "pipelines.conf")
+      writeFileSync(file, configuration(url))
+      const checked = await hookline(["check", "--connect", "-c", file])
+      expect([checked.status, checked.stdout + checked.stderr]).toEqual([
+        status,
+        expect.stringContaining(says),
+      ])
+    }
+  })
+})

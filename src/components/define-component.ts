@@ -88,6 +88,8 @@ export interface Component<
   readonly recordHeaders?:
     | ((values: Partial<Values<O>>, sender: KnownSender | undefined) => readonly string[])
     | undefined
+  /** Whether the records have the body as received, with what verifies its signature; absent: not by it. */
+  readonly keepsReceived?: ((values: Partial<Values<O>>) => boolean) | undefined
   /** The store of its keys, which other components of the pipeline may share. */
   readonly store?: ((values: Values<O>) => Store) | undefined
   /** Why several workers can't run it with these options: the key and the remedy; undefined: they can. */

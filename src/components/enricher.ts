@@ -37,6 +37,7 @@ export const enricher = defineComponent({
     value === "received"
       ? ["received_at", "source", "received-content-type", ...verifying(sender)]
       : (sender?.facts?.replaced ?? []).map((name) => `received-${name}`),
+  keepsReceived: ({ value }) => value === "received",
   create: ({ value }, context) => (value === "received" ? keepReceived(context) : enrich),
 })
 

@@ -115,8 +115,7 @@ function checkPublishing(
         `is pipeline ${id} of this configuration, which publishes to ${values.from}: each record posted there would come back; name the URL of your application`,
       )
     const isReceived = processors.some(
-      (it) =>
-        typeof it !== "function" && it.component.title === "Enricher" && it.values["value"] === "received",
+      (it) => typeof it !== "function" && it.component.keepsReceived?.(it.values) === true,
     )
     if (values.sign === "as_received" && !isReceived)
       wrong(

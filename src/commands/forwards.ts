@@ -27,31 +27,20 @@ export interface ForwardsFlags {
   readonly json?: true
 }
 
-/** Prints the forwards, as a table or a JSON array. @throws HooklineError `no_input`, `log_io` */
+/** Prints the forwards, as a table or a JSON array; those that can't be read on standard error. @throws HooklineError `no_input` */
 export function listForwards(flags: ForwardsFlags): void {
-  const all = [...begunForwards(flags).begun].flatMap(([name, { location }]) => {
-    using reader = Positions.open<ForwardAbout>(location)
-    const stored = reader.read()
-    if (stored === undefined) return []
-    const { connection, topic, url } = stored.about
-    const { next, replayed } = stored.position
-    const running = isRunning(location)
-    const waiting = running ? reader.waiting() : undefined
-    return [
-      {
-        name,
-        connection,
-        topic,
-        url: toShownTarget(url),
-        forwarded: replayed,
-        failures: reader.countFailures(),
-        offsets: Object.fromEntries(next),
-        running,
-        paused: reader.isPaused(),
-        retrying_since: waiting === undefined ? null : toTime(waiting.sinceMs),
-        last_error: waiting?.reason ?? null,
-      },
-    ]
+  const files = configured(flags)
+  const names = new Set([...namesIn(files.folder, "forward"), ...files.configuration.forwards.keys()])
+  const all = [...names].flatMap((name) => {
+    try {
+      const { location } = locateIn(files, name)
+      return exists(location.file) ? describeForward(name, location) : []
+    } catch (error) {
+      if (!(error instanceof HooklineError)) throw error
+      console.error(error.message)
+      process.exitCode = error.exitCode
+      return []
+    }
   })
   if (flags.json === true) return console.log(escapeControls(JSON.stringify(all, null, 2)))
   const rows = all.map(({ name, connection, topic, url, forwarded, failures, ...state }) => [
@@ -63,6 +52,29 @@ export function listForwards(flags: ForwardsFlags): void {
     describeState(state),
   ])
   printTable([["NAME", "TOPIC", "URL", "FORWARDED", "FAILURES", "STATE"], ...rows], [0, 1, 2, 5])
+}
+
+function describeForward(name: string, location: DatabaseLocation) {
+  using reader = Positions.open<ForwardAbout>(location)
+  const stored = reader.read()
+  if (stored === undefined) return []
+  const { connection, topic, url } = stored.about
+  const { next, replayed } = stored.position
+  const running = isRunning(location)
+  const waiting = running ? reader.waiting() : undefined
+  return {
+    name,
+    connection,
+    topic,
+    url: toShownTarget(url),
+    forwarded: replayed,
+    failures: reader.countFailures(),
+    offsets: Object.fromEntries(next),
+    running,
+    paused: reader.isPaused(),
+    retrying_since: waiting === undefined ? null : toTime(waiting.sinceMs),
+    last_error: waiting?.reason ?? null,
+  }
 }
 
 const describeState = (state: {
@@ -213,33 +225,27 @@ export function removeForward(name: string, flags: ForwardsFlags): void {
   console.log(`${name} removed`)
 }
 
-/** A forward that has begun. */
-interface BegunForward {
-  readonly location: DatabaseLocation
-  /** Whether it is a section's; else it is one of `hookline forward`. */
-  readonly isSection?: true
+const locate = (name: string, flags: ForwardsFlags) => {
+  const files = configured(flags)
+  return { ...files, ...locateIn(files, name) }
 }
 
-function locate(name: string, flags: ForwardsFlags) {
-  const { folder, begun, ...read } = begunForwards(flags)
-  return { ...read, ...(begun.get(name) ?? { location: positionFile(folder, "forward", checkName(name)) }) }
-}
-
-/** By name: of `hookline forward`, and of sections of the file. */
-function begunForwards(flags: ForwardsFlags) {
+function configured(flags: ForwardsFlags) {
   const app = Application.fromFile(flags.config)
-  const folder = stateFolder(app, flags.state)
-  const begun = new Map<string, BegunForward>(
-    namesIn(folder, "forward").map((name) => [name, { location: positionFile(folder, "forward", name) }]),
-  )
-  const configuration = loadForCommand(flags.config)
-  for (const id of configuration.forwards.keys()) {
-    const values = placeOfForward(configuration, id)
+  return { app, configuration: loadForCommand(flags.config), folder: stateFolder(app, flags.state) }
+}
+
+/** The file of a section that has begun, else of one of `hookline forward`. @throws HooklineError `config`, `usage` */
+function locateIn({ app, configuration, folder }: ReturnType<typeof configured>, name: string) {
+  if (configuration.forwards.has(name)) {
+    const values = placeOfForward(configuration, name)
     const { connection } = parseTopicPlace(values.from)
-    const location = forwardLocation({ id, values }, connectionNamed(app, connection), configuration.baseDir)
-    if (exists(location.file)) begun.set(id, { location, isSection: true })
+    if (!app.connectionIds().includes(connection))
+      throw new HooklineError("config", `[forward:${name}] from: unknown connection ${connection}`)
+    const location = forwardLocation({ id: name, values }, app.connection(connection), configuration.baseDir)
+    if (exists(location.file)) return { location, isSection: true }
   }
-  return { app, configuration, folder, begun }
+  return { location: positionFile(folder, "forward", checkName(name)), isSection: false }
 }
 
 async function find(

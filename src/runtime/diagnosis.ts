@@ -25,6 +25,7 @@ import { Metrics } from "../telemetry/metrics.ts"
 import { adminTls } from "./admin-listener.ts"
 import { contextsOf, createComponent, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
+import { postOptionsOf } from "./forward-specs.ts"
 import { addressesOf, checkIsFree } from "./plan/addresses.ts"
 import { planOf, resolveDraft, type Draft, type Plan } from "./plan/plan.ts"
 import type { ResolvedDraft } from "./plan/resolved-draft.ts"
@@ -128,6 +129,9 @@ class DryRun {
       this.#create(pipeline)
       yield
     }
+    const forwards = [...this.#resolved.forwards.values()] as unknown as ResolvedPart[]
+    for (const { values, ...part } of forwards)
+      if (part.isSound()) this.#try([{ ...part, options: values }], () => postOptionsOf(values as never))
     const { alone, running } = this.#options
     const admin = this.#resolved.admin as unknown as ResolvedPart
     if (admin.isSound()) this.#try([{ ...admin, options: admin.values }], () => adminTls(admin.values))

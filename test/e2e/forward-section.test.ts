@@ -225,6 +225,27 @@ test("a record that waits and that retention is about to delete is warned of", a
   )
 })
 
+test("a section that is wrong keeps no other one from being listed and retried", async () => {
+  using folder = temporaryFolder()
+  await using receiver = new Receiver()
+  const text = configuration(receiver.url)
+  await using service = await startHookline(text, { folder: folder.path })
+  await post(service, "a")
+  await receiver.count(1)
+  const run = (...args: string[]) => hookline(["forward", ...args, "-c", "wrong.conf"], { cwd: folder.path })
+  for (const [lines, problem] of [
+    ["url = http://app.test/", "[forward:wrong] from: is missing"],
+    ["from = nowhere/hooks\nurl = http://app.test/", "[forward:wrong] from: unknown connection nowhere"],
+  ]) {
+    await Bun.write(join(folder.path, "wrong.conf"), `${text}\n[forward:wrong]\n${lines}`)
+    const listed = await run("list")
+    expect(listed).toMatchObject({ status: 78, stderr: expect.stringContaining(problem!) })
+    expect(listed.stdout).toMatch(/app .* running/)
+    expect(await run("retry", "app")).toMatchObject({ status: 0 })
+    expect(await run("failures", "wrong")).toMatchObject({ status: 78 })
+  }
+})
+
 test("a position of hookline forward under the section's id is taken over, and the command refuses the id", async () => {
   using folder = temporaryFolder()
   await using receiver = new Receiver()
@@ -264,6 +285,8 @@ test.each([
   ["sign = standard-webhooks\nsecret = *", "secret: "],
   ["sign = as_received", "sign: pipeline hooks publishes enriched bodies"],
   ["dead_letter_topic = hooks", "dead_letter_topic: is the topic that is forwarded"],
+  ["tls_ca = missing.pem", "missing.pem does not exist"],
+  ["tls_certificate = pipelines.conf\ntls_key = pipelines.conf", "no PEM certificate in it"],
   ["on_refusal = skip\npark_after = 5m", "park_after: has no effect with on_refusal = skip"],
 ])("check refuses %j", async (lines, expected) => {
   using folder = temporaryFolder()

@@ -188,6 +188,7 @@ describe("a record that the target refuses", () => {
         failures: 2,
         offsets: { 0: 4 },
         retrying_since: null,
+        paused: false,
         running: true,
       },
     ])

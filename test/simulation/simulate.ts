@@ -14,7 +14,15 @@ import type { Scenario } from "./simulation.ts"
 import { type Failure, simulate } from "./workers.ts"
 
 /** The share of all seeds that each gets: a run of the service takes as long as twenty of the producer's. */
-const SHARES = { kafka: 0.6, log: 0.14, spool: 0.14, dedupe: 0.07, service: 0.02, reconcile: 0.03 }
+const SHARES = {
+  kafka: 0.57,
+  log: 0.14,
+  spool: 0.14,
+  dedupe: 0.07,
+  service: 0.02,
+  reconcile: 0.03,
+  forward: 0.03,
+}
 
 const { values } = parseArgs({
   options: {

@@ -107,6 +107,15 @@ Object.assign(Bun, {
   sleep: (ms: number | Date) =>
     activeWorld() === undefined ? realSleep(ms) : new Promise((resolve) => setTimeout(resolve, Number(ms))),
 })
+const realTimeout = AbortSignal.timeout.bind(AbortSignal)
+Object.assign(AbortSignal, {
+  timeout(ms: number) {
+    if (activeWorld() === undefined) return realTimeout(ms)
+    const late = new AbortController()
+    setTimeout(() => late.abort(new DOMException("The operation timed out.", "TimeoutError")), ms)
+    return late.signal
+  },
+})
 Date.now = () => {
   const world = activeWorld()
   if (world === undefined) return real.now()

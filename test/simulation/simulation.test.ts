@@ -13,6 +13,7 @@ const SIMULATIONS = [
   ["dedupe", 20, 3],
   ["service", 5, 2],
   ["reconcile", 20, 3],
+  ["forward", 40, 5],
 ] as const
 // with CI set, a missing compiler is an error
 const RUN = SIMULATIONS.filter(([name]) => name === "kafka" || Boolean(process.env.CI) || canModelDisks())

@@ -3,6 +3,7 @@ import { type KafkaScenario, scenarioOf } from "./kafka/scenario.ts"
 import { callByCall } from "./storage/call-by-call.ts"
 import { dedupe } from "./storage/deduplicator.ts"
 import { embeddedLog } from "./storage/embedded-log.ts"
+import { forward } from "./storage/forward.ts"
 import { reconcile } from "./storage/reconcile.ts"
 import { service } from "./storage/service.ts"
 import { spool } from "./storage/spool.ts"
@@ -24,6 +25,7 @@ export const SIMULATIONS: ReadonlyMap<string, Simulation> = new Map(
       dedupe,
       service,
       reconcile,
+      forward,
       ...[embeddedLog, spool, dedupe].map(callByCall),
     ] as unknown as Simulation<Scenario>[]
   ).map((one) => [one.name, one]),

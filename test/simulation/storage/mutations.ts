@@ -14,6 +14,7 @@ const logByCall = without("log, call by call")
 const spool = without("spool")
 const dedupe = without("dedupe")
 const reconcile = without("reconcile")
+const forward = without("forward")
 
 export const STORAGE_MUTATIONS: readonly Mutation[] = [
   log("a commit has its fsync", "storage/database-file.ts", "synchronous = FULL", "synchronous = NORMAL"),
@@ -231,5 +232,115 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "reconcile/ledger-database.ts",
     "now.open > 0 || Bun",
     "Bun",
+  ),
+  forward(
+    "a record is passed once it is accepted or refused for good",
+    "replay/send-window.ts",
+    'result === "open" || result === "stopped")',
+    'result === "stopped")',
+  ),
+  forward(
+    "what was stopped has no answer, and is not passed",
+    "replay/send-window.ts",
+    ' || result === "stopped")',
+    ")",
+  ),
+  forward(
+    "a window of records is posted and not saved",
+    "replay/send-window.ts",
+    "(this.#sent < records &&",
+    "(this.#sent < 100 * records &&",
+  ),
+  forward(
+    "a record leaves the window once the position is saved",
+    "replay/send-window.ts",
+    `await (this.#saving = this.#save(settled).finally(() => (this.#saving = undefined)))
+      for`,
+    `void (this.#saving = this.#save(settled).finally(() => (this.#saving = undefined)))
+      for`,
+  ),
+  forward(
+    "the last of the window are spared, to be accepted while others fail",
+    "replay/keyed-target.ts",
+    "SPARED - this.#needed",
+    "0 * this.#needed",
+  ),
+  forward(
+    "a refused record is a dead letter before the position passes it",
+    "replay/job.ts",
+    "await this.#options.refused?.(",
+    "void this.#options.refused?.(",
+  ),
+  forward(
+    "refused records are listed with the position that passes them",
+    "replay/position-tables.ts",
+    "for (const { partition, offset, timestampMs, reason } of failures)",
+    "for (const { partition, offset, timestampMs, reason } of failures.slice(1))",
+  ),
+  forward(
+    "refused records of a position that was not saved are listed with the next",
+    "replay/job.ts",
+    "[...this.#unsaved, ...failures]",
+    "failures",
+  ),
+  forward(
+    "a dead letter that the broker did not take is published again",
+    "runtime/forwards.ts",
+    "        await pause(RETRY_MS, this.signal)\n",
+    "        return\n",
+  ),
+  forward(
+    "a record that failed goes before later ones of its key",
+    "replay/keyed-target.ts",
+    `    attempted?.(entry.record, attempt, doubt.pauseMs)
+    this.#heads.add(entry)
+`,
+    `    attempted?.(entry.record, attempt, doubt.pauseMs)
+    this.#heads.add(entry)
+    const lane = this.#lanes.get(entry.lane!)
+    if (lane?.[1] !== undefined) this.#heads.add(lane[1])
+`,
+  ),
+  forward(
+    "records of a key are posted one after the other",
+    "replay/keyed-target.ts",
+    "if (before === undefined) this.#heads.add(entry)",
+    "this.#heads.add(entry)",
+  ),
+  forward(
+    "as many are under way as `concurrency` says",
+    "replay/keyed-target.ts",
+    "if (this.#active >= this.#concurrency) return",
+    "if (this.#active > this.#concurrency) return",
+  ),
+  {
+    ...forward(
+      "a record is refused for good if others were accepted since it failed",
+      "replay/keyed-target.ts",
+      "(refusals > 1 && failedAlone > 0)",
+      "refusals > 1",
+    ),
+    finding: "without a cause",
+  },
+  {
+    ...forward(
+      "a record that fails is refused for good after its retries alone",
+      "replay/keyed-target.ts",
+      "failedAlone >= Math.max(1, retries)",
+      "failedAlone >= 1",
+    ),
+    finding: "without a cause",
+  },
+  forward(
+    "a forward begins at the saved position",
+    "replay/cursors.ts",
+    "Math.max(range.first, from?.next.get(range.partition) ?? 0)",
+    "Math.max(0, from?.next.get(range.partition) ?? 0)",
+  ),
+  forward(
+    "a request without an answer fails",
+    "replay/post.ts",
+    "AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])",
+    "signal",
   ),
 ]

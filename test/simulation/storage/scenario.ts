@@ -1,5 +1,6 @@
 import { Random } from "../../support/random.ts"
 import type { RemoteState } from "./remote-log.ts"
+import type { TargetState } from "./target.ts"
 
 /** How a process ends. */
 export type Crash = "kill" | "power"
@@ -31,11 +32,12 @@ export type Step = { readonly atMs: number } & (
   | { readonly do: "set clock"; readonly byMs: number }
   | { readonly do: "look" }
   | ({ readonly do: "remote" } & RemoteState)
+  | { readonly do: "peers"; readonly target: TargetState; readonly isLogDown: boolean }
 )
 
 /** A run, complete: it can be kept in a file, and have steps taken out. */
 export interface StorageScenario {
-  readonly simulation: "log" | "spool" | "dedupe" | "service" | "reconcile"
+  readonly simulation: "log" | "spool" | "dedupe" | "service" | "reconcile" | "forward"
   readonly seed: number
   readonly settings: StorageSettings
   readonly steps: readonly Step[]
@@ -75,6 +77,7 @@ export function scenarioOf(simulation: StorageScenario["simulation"], seed: numb
     timeoutMs: random.pick([200, 1000]),
   }
   if (simulation === "log" && one(4)) steps.push(takeFiles(context))
+  if (simulation === "forward") steps.push(...Array.from({ length: between(0, 6) }, () => peers(context)))
   return {
     simulation,
     seed,
@@ -191,4 +194,11 @@ const remote = ({ random, between }: Context): Step => ({
   state: random.pick(["up", "up", "down", "silent"]),
   lostAnswers: random.pick([0, 0, 20]),
   refusedBatches: random.pick([0, 0, 30]),
+})
+
+const peers = ({ random, one, between }: Context): Step => ({
+  atMs: between(0, LASTS_MS - 100),
+  do: "peers",
+  target: random.pick(["up", "up", "up", "down", "silent", "refusing", "overloaded"]),
+  isLogDown: one(5),
 })

@@ -35,6 +35,7 @@ export interface Subject<S> {
   /** Its process has ended. */
   ended?(): void
   remote?(step: Extract<Step, { do: "remote" }>): void
+  peers?(step: Extract<Step, { do: "peers" }>): void
   /** Its files were taken away. @returns to be called when they are put back */
   filesTaken?(): () => void
   /** How long it takes to recover once everything works again, in milliseconds; default: RECOVERY_MS. */
@@ -200,6 +201,8 @@ export class Trial<S> {
         return this.#look("after a power cut")
       case "remote":
         return this.#subject.remote?.(step)
+      case "peers":
+        return this.#subject.peers?.(step)
     }
   }
 

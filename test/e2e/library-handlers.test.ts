@@ -1,7 +1,5 @@
-import { SQL } from "bun"
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
-import { chownSync, mkdtempSync, rmSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { join } from "node:path"
 import {
   Application,
   brokerSink,
@@ -15,11 +13,7 @@ import {
   type HandlerOptions,
 } from "../../src/index.ts"
 import { temporaryFolder } from "../support/hookline.ts"
-import { endingWithThisProcess } from "../support/child.ts"
-import { freePort } from "../support/ports.ts"
 import { until } from "../support/kafka-options.ts"
-import { startCommand } from "../support/running-command.ts"
-import { fillLog } from "../support/embedded-log.ts"
 
 setDefaultTimeout(60_000)
 
@@ -126,83 +120,3 @@ describe("a handler", () => {
     await expect(unknown.start({ listen: false })).rejects.toThrow('unknown connection "nowhere"')
   })
 })
-
-const INITDB = Bun.which("initdb") ?? (await found("/usr/lib/postgresql/15/bin/initdb"))
-
-async function found(path: string): Promise<string | null> {
-  return (await Bun.file(path).exists()) ? path : null
-}
-
-/** A PostgreSQL of this test, which refuses to run as root. @returns its URL */
-async function startPostgres(initdb: string, disposing: AsyncDisposableStack): Promise<string> {
-  const data = mkdtempSync("/tmp/hookline-postgres-")
-  const user = process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
-  if (user.length > 0) chownSync(data, 65_534, 65_534)
-  const port = await freePort()
-  const flags = ["-D", data, "-c", `port=${port}`, "-c", "listen_addresses=127.0.0.1", "-k", data]
-  const made = Bun.spawnSync([...user, initdb, "-D", data, "-U", "test", "--auth=trust"], { cwd: data })
-  expect([made.exitCode, made.stderr.toString()]).toEqual([0, expect.any(String)])
-  const postgres = join(dirname(initdb), "postgres")
-  const server = Bun.spawn(endingWithThisProcess(...user, postgres, ...flags), {
-    cwd: data,
-    stderr: "ignore",
-  })
-  disposing.defer(async () => {
-    server.kill("SIGINT")
-    await server.exited
-    rmSync(data, { recursive: true })
-  })
-  return `postgres://test@127.0.0.1:${port}/postgres`
-}
-
-describe.each(["SQLite", ...(INITDB === null ? [] : ["PostgreSQL"])])(
-  "a handler with transactions of %s",
-  (kind) => {
-    test("that is killed at random has each effect exactly once, in order of each key", async () => {
-      await using disposing = new AsyncDisposableStack()
-      const events = 400
-      const directory = join(folder.path, "log")
-      const records = Array.from({ length: events }, (_, n) => ({
-        key: Buffer.from(`k${n % 10}`),
-        value: Buffer.from(JSON.stringify({ n })),
-      }))
-      await fillLog(directory, "t", records)
-      const isSqlite = kind === "SQLite"
-      const url = isSqlite
-        ? `sqlite://${join(folder.path, "effects.sqlite")}`
-        : await startPostgres(INITDB!, disposing)
-      const sql = new SQL(url)
-      disposing.defer(() => sql.close())
-      if (isSqlite) await sql`PRAGMA journal_mode = WAL`
-      if (isSqlite) await sql`PRAGMA busy_timeout = 5000`
-      await until("the database answers", () =>
-        sql
-          .unsafe(`CREATE TABLE effects (id ${isSqlite ? "INTEGER" : "SERIAL"} PRIMARY KEY, n INTEGER)`)
-          .then(
-            () => true,
-            () => false,
-          ),
-      )
-      const count = async (): Promise<number> => {
-        const [row] = await sql`SELECT count(*) AS n FROM effects`
-        return Number((row as { n: number }).n)
-      }
-      const program = join(import.meta.dir, "../support/handling-program.ts")
-      for (let round = 0; (await count()) < events; round++) {
-        await using child = startCommand([directory, url], folder.path, {
-          program: [process.execPath, program],
-        })
-        const more = round < 5 ? (await count()) + 20 + Math.random() * 60 : events
-        await until("handled", async () => (await count()) >= Math.min(more, events))
-        child.signal("SIGKILL")
-        await child.exited
-      }
-      const rows = (await sql`SELECT n FROM effects ORDER BY id`) as { n: number }[]
-      const all = rows.map(({ n }) => n)
-      expect(all).toHaveLength(events)
-      expect(all.toSorted((a, b) => a - b)).toEqual(Array.from({ length: events }, (_, n) => n))
-      for (const ofKey of Map.groupBy(all, (n) => n % 10).values())
-        expect(ofKey).toEqual(ofKey.toSorted((a, b) => a - b))
-    })
-  },
-)

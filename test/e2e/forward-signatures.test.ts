@@ -37,14 +37,18 @@ test("what is signed as a provider does is accepted by the provider's own librar
     ({ name, sdk, receiver }) =>
       `[forward:${name}]\nfrom = log/hooks\nurl = ${receiver.url}\nsign = provider\nprovider = ${name}\nsecret = ${sdk.keys(1).secret}\n`,
   )
-  await using service = await startHookline(PIPELINE + sections.join(""), { folder: folder.path })
+  const headers = Object.assign({}, ...targets.map(({ sdk }) => sdk.headers ?? {})) as Signed["headers"]
+  // without a provider only those that are told to be kept
+  const configuration = `${PIPELINE}headers = *\n${sections.join("")}`
+  await using service = await startHookline(configuration, { folder: folder.path })
   const { status } = await fetch(service.urls["hooks"]!, {
     method: "POST",
+    headers,
     body: '{"id":"evt_1","object":"event","n":1}',
   })
   expect(status).toBe(200)
   expect(targets.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(["stripe", "github", "slack", "svix"]),
+    expect.arrayContaining(["stripe", "github", "slack", "svix", "shopify"]),
   )
   for (const { name, sdk, receiver } of targets) {
     const signed = await got(receiver)
@@ -62,7 +66,7 @@ async function accepts(sdk: ProviderSdk, signed: Signed, key: number): Promise<b
   }
 }
 
-test.each(["github", "stripe", "svix"])(
+test.each(["github", "stripe", "svix", "slack", "shopify"])(
   "with as_received the library of %s accepts what came",
   async (name) => {
     const sdk = SDKS.get(name)!

@@ -92,14 +92,14 @@ async function theirsAccepts(sdk: ProviderSdk, signed: Signed, keys: Keys): Prom
 }
 
 async function signByOurs(
-  { provider }: ProviderSdk,
+  { provider, headers: more = {} }: ProviderSdk,
   { url, headers, body }: Signed,
   keys: Keys,
 ): Promise<Signed> {
   const unsigned = {
     method: "POST",
     url,
-    headers: new Headers(headers),
+    headers: new Headers({ ...headers, ...more }),
     body: Buffer.from(body),
     id: "msg_1",
   }

@@ -3,6 +3,8 @@ import AdyenValidator from "@adyen/api-library/lib/src/utils/hmacValidator.js"
 import { Signature as HubSpot } from "@hubspot/api-client/lib/src/utils/signature.js"
 import { sign as signForGithub, verify as verifyFromGithub } from "@octokit/webhooks-methods"
 import { EventWebhook } from "@sendgrid/eventwebhook"
+import "@shopify/shopify-api/adapters/web-api"
+import { ApiVersion, LogSeverity, shopifyApi } from "@shopify/shopify-api"
 import { isValidSlackRequest } from "@slack/bolt"
 import { WebhooksHelper as Square } from "square"
 import { Webhook as StandardWebhook } from "standardwebhooks"
@@ -39,6 +41,8 @@ export interface ProviderSdk {
   /** The header of the signed time, in lower case, where it has one of its own. */
   readonly time?: string
   readonly signsUrl?: true
+  /** Further headers that the SDK requires, with names in lower case. */
+  readonly headers?: { readonly [name: string]: string }
   /** Bodies other than JSON objects. */
   readonly body?: "form" | "payment"
   /** Keys of this number; different ones for different numbers. */
@@ -108,6 +112,13 @@ function readForm(body: string): { [name: string]: string | string[] } {
   return Object.fromEntries(
     names.map((name) => [name, form.getAll(name).length === 1 ? form.get(name)! : form.getAll(name)]),
   )
+}
+
+const SHOPIFY_HEADERS = {
+  "x-shopify-api-version": "2026-01",
+  "x-shopify-shop-domain": "shop.example",
+  "x-shopify-topic": "orders/create",
+  "x-shopify-webhook-id": "b54557e4-bdd9-4b37-8a5f-bf7d70bcd043",
 }
 
 export const PROVIDER_SDKS: { readonly [name: string]: ProviderSdk } = {
@@ -257,6 +268,29 @@ export const PROVIDER_SDKS: { readonly [name: string]: ProviderSdk } = {
       }
     },
     accepts: ({ body }, { secret }) => adyen.validateHMAC(adyenItem(body), secret),
+  },
+  "@shopify/shopify-api, which does not sign": {
+    provider: "shopify",
+    signature: "x-shopify-hmac-sha256",
+    headers: SHOPIFY_HEADERS,
+    keys: text,
+    sign: (request, { secret }) =>
+      withHeaders(request, {
+        ...SHOPIFY_HEADERS,
+        "x-shopify-hmac-sha256": hmacOf(secret, request.body, "base64"),
+      }),
+    async accepts({ url, headers, body }, { secret }) {
+      const { webhooks } = shopifyApi({
+        apiKey: "obviously-fake",
+        apiSecretKey: secret,
+        apiVersion: Object.values(ApiVersion)[0]!,
+        hostName: "app.example",
+        isEmbeddedApp: false,
+        logger: { level: LogSeverity.Error },
+      })
+      const rawRequest = new Request(url, { method: "POST", headers: { ...headers } })
+      return (await webhooks.validate({ rawBody: body, rawRequest })).valid
+    },
   },
   "@sendgrid/eventwebhook, which does not sign": {
     provider: "sendgrid",

@@ -10,12 +10,14 @@ export interface Access {
   readonly token?: string | undefined
   /** A second token, which is read-only; undefined: none. It requires `token`. */
   readonly readToken?: string | undefined
+  /** What other replicas present; undefined: there are none. */
+  readonly replicasToken?: string | undefined
   /** Accepted values of Host, in addition to `localhost`, IP addresses and the host that it listens on. */
   readonly hosts?: readonly string[] | undefined
 }
 
 /** The token that a caller has, by its key in `[admin]`; `none`: none is configured, and every caller may act. */
-export type TokenName = "token" | "read_token" | "none"
+export type TokenName = "token" | "read_token" | "replicas_token" | "none"
 
 /** Who is admitted. */
 export interface AdminAccess {
@@ -27,14 +29,19 @@ export interface AdminAccess {
 }
 
 /** @param host that it listens on */
-export function admissionBy({ token, readToken, hosts = [] }: Access, host: string): AdminAccess {
+export function admissionBy(
+  { token, readToken, replicasToken, hosts = [] }: Access,
+  host: string,
+): AdminAccess {
   const nothing = (): boolean => false
   const mayAct = token === undefined ? nothing : secretTest(token)
+  const isReplicas = replicasToken === undefined ? nothing : secretTest(replicasToken)
   const mayLook = readToken === undefined ? nothing : secretTest(readToken)
   const tokenIn = (text: string): TokenName | undefined => {
+    // all are compared, whichever it is
+    const [acts, looks, isReplica] = [mayAct(text), mayLook(text), isReplicas(text)]
+    if (isReplica) return "replicas_token"
     if (token === undefined) return "none"
-    // both are compared, whichever it is
-    const [acts, looks] = [mayAct(text), mayLook(text)]
     if (acts) return "token"
     return looks ? "read_token" : undefined
   }

@@ -1,20 +1,41 @@
 import { HooklineError } from "../errors.ts"
 import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import { ApiError, problemOf } from "./api/problem.ts"
+import type { ProcessActivity } from "./api/shapes.ts"
+import type { ActivitySample } from "./history.ts"
 
 /** How long another process has for an answer that changes nothing. */
 export const ANSWER_MS = 1000
 /** And for an action: a sent event waits for its acknowledgement. */
 const ACTION_MS = 60_000
 
+/** In requests to another process: it answers for itself and its workers alone, so that no request goes round. */
+const ALONE = "hookline-alone"
+export const isToAnswerAlone = ({ headers }: Request): boolean => headers.has(ALONE)
+
+interface ReplicaAccess {
+  readonly name?: string
+  readonly tls?: BunFetchRequestInitTLS | undefined
+}
+
+interface Row {
+  readonly id: string
+  readonly replica?: string
+}
+
 /** The admin API of another process, whose answers are merged with those of this one. */
 export class AdminClient {
+  /** Of a replica; undefined: it is a worker. */
+  readonly replica: string | undefined
   readonly #url: string
   readonly #token: string
+  readonly #tls: BunFetchRequestInitTLS | undefined
 
-  constructor(url: string, token: string) {
+  constructor(url: string, token: string, { name, tls }: ReplicaAccess = {}) {
+    this.replica = name
     this.#url = url
     this.#token = token
+    this.#tls = tls
   }
 
   /**
@@ -37,9 +58,28 @@ export class AdminClient {
     throw new ApiError(response.status, String((answer as { detail?: string }).detail))
   }
 
+  /** The rows of a list; none: it does not answer. */
+  async rows<T extends Row>(path: string): Promise<T[]> {
+    const rows = await this.ask<unknown>(path).catch(unanswered)
+    return Array.isArray(rows) ? (rows as T[]).map((it) => this.named(it)) : []
+  }
+
+  /** A row with the replica that it is of, in its id too. */
+  named<T extends Row>(row: T): T {
+    const { replica } = this
+    return replica === undefined ? row : { ...row, id: `${row.id}@${replica}`, replica }
+  }
+
   /** @throws HooklineError `unavailable` */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
-    const headers = { Authorization: `Bearer ${this.#token}`, "Accept-Encoding": "identity", ...init.headers }
+    const headers = {
+      Authorization: `Bearer ${this.#token}`,
+      "Accept-Encoding": "identity",
+      // its name need not be in its [admin] hosts
+      Host: "localhost",
+      [ALONE]: "true",
+      ...init.headers,
+    }
     const signal = AbortSignal.timeout((init.method ?? "GET") === "GET" ? ANSWER_MS : ACTION_MS)
     return proxiedFetch(this.#url + path, {
       ...init,
@@ -47,6 +87,7 @@ export class AdminClient {
       redirect: "manual",
       proxy: false,
       signal,
+      ...(this.#tls !== undefined && { tls: this.#tls }),
     }).catch(failed)
   }
 }
@@ -58,4 +99,18 @@ function failed(cause: unknown): never {
 /** In place of what a process has no answer to, or none in time. @throws a fault */
 export function unanswered(error: unknown): undefined {
   if (problemOf(error) === undefined) throw error
+}
+
+/** Splits the id of a row that is another replica's. */
+export function splitId(id: string): readonly [id: string, replica: string | undefined] {
+  const at = id.indexOf("@")
+  return at < 0 ? [id, undefined] : [id.slice(0, at), id.slice(at + 1)]
+}
+
+/** What the processes of some services have counted. */
+export async function activityOf(clients: readonly AdminClient[]): Promise<ActivitySample[]> {
+  const asked = clients.map((it) => it.ask<ProcessActivity[]>("activity").catch(unanswered))
+  return (await Promise.all(asked))
+    .flatMap((it) => it ?? [])
+    .map(({ process, ...activity }) => [process, activity] as const)
 }

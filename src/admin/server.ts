@@ -5,13 +5,14 @@ import { PathTable, type Endpoint, type RequestHandlers } from "../http/routes.t
 import type { ListenerTls } from "../http/tls.ts"
 import { whenScarce } from "../process/descriptors.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { admissionBy, type Access, wrongTokenCounter } from "./access.ts"
+import { admissionBy, type Access, type AdminAccess, type WrongTokens, wrongTokenCounter } from "./access.ts"
 import { auditBy, type AuditTopic } from "./audit.ts"
 import { makeApi } from "./api/api.ts"
 import { problem, problemOf } from "./api/problem.ts"
 import { tooManyWrong } from "./api/session.ts"
 import { answerWithPage } from "./page-files.ts"
 import { probes, text } from "./probes.ts"
+import { Replicas, type ReplicaSettings } from "./replicas.ts"
 import { Sampler } from "./sampler.ts"
 import type { Service } from "./service.ts"
 
@@ -29,6 +30,8 @@ export interface AdminDeps {
 /** Who is admitted, and where actions are published; undefined: nowhere. */
 export interface AdminSettings extends Access {
   readonly auditTopic?: AuditTopic | undefined
+  /** undefined: this is the only one. */
+  readonly replicas?: ReplicaSettings | undefined
 }
 
 /**
@@ -47,14 +50,17 @@ export function openAdmin(
   first: AdminSettings,
   deps: AdminDeps,
 ) {
-  const { service, failed, isWorker = false } = deps
+  const { service, failed } = deps
   let settings = first
   let admission = admissionBy(settings, listen.host)
   const routes = probes(service, () => admission)
   const wrongTokens = wrongTokenCounter(deps.log)
-  const sampler = new Sampler(service, failed, isWorker)
-  const audit = isWorker ? () => {} : auditBy(deps.log, () => settings.auditTopic)
-  const api = makeApi({ service, sampler, admission: () => admission, wrongTokens, failed, audit, isWorker })
+  const api = openApi(
+    deps,
+    wrongTokens,
+    () => settings,
+    () => admission,
+  )
   const respond: Endpoint = async (request, server, { path }) => {
     if (!admission.isOwnHost(request)) return text(421, "Host is not listed in [admin] hosts\n")
     if (isBearer(request) && admission.tokenOf(request) === undefined) {
@@ -86,24 +92,51 @@ export function openAdmin(
       set(next: AdminSettings) {
         if (next.token !== settings.token || next.readToken !== settings.readToken) api.endSessions()
         settings = next
+        api.replicas.set(next.replicas)
         admission = admissionBy(next, listen.host)
       },
       async close() {
         endWatch()
-        sampler.close()
         api.close()
         wrongTokens.close()
         await listener.stop(true)
       },
     }
   } catch (error) {
-    sampler.close()
+    api.close()
     const cause = (error as Error).cause as NodeJS.ErrnoException
     throw new HooklineError(
       "listen",
       `[admin] listen: ${listenFailure(listen, cause)}, or set listen = off`,
       { cause },
     )
+  }
+}
+
+/** The API, and what it reads all the time. */
+function openApi(
+  { service, log, failed, isWorker = false }: AdminDeps,
+  wrongTokens: WrongTokens,
+  settings: () => AdminSettings,
+  admission: () => AdminAccess,
+) {
+  const replicas = new Replicas(service.id, log)
+  replicas.set(settings().replicas)
+  const activity = async () => [
+    ...(await service.activity()),
+    ...replicas.current().flatMap((it) => it.activity),
+  ]
+  const sampler = new Sampler({ readiness: () => service.readiness(), activity }, failed, isWorker)
+  const audit = isWorker ? () => {} : auditBy(log, () => settings().auditTopic)
+  const api = makeApi({ service, sampler, replicas, admission, wrongTokens, failed, audit, isWorker })
+  return {
+    ...api,
+    replicas,
+    close() {
+      replicas.close()
+      sampler.close()
+      api.close()
+    },
   }
 }
 

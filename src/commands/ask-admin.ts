@@ -1,6 +1,5 @@
-import { checkServerIdentity } from "node:tls"
+import { clientTls } from "../admin/client-tls.ts"
 import { formatEndpoint, reachable, type EndpointOptions } from "../config/sections/endpoint.ts"
-import { readCertificate } from "../config/sections/pem-files.ts"
 import { proxiedFetch } from "../outgoing/proxied-fetch.ts"
 
 /** Where `[admin]` listens, and with which certificate. */
@@ -24,16 +23,6 @@ export const adminUrl = ({ listen, tls_certificate }: AdminPlace): string =>
  */
 export function askAdmin(place: AdminPlace, path: string, init: BunFetchRequestInit): Promise<Response> {
   const { tls_certificate: file } = place
-  const tls = file === undefined ? {} : { tls: tlsBy(file) }
+  const tls = file === undefined ? {} : { tls: clientTls(file) }
   return proxiedFetch(adminUrl(place) + path, { ...init, ...tls, proxy: false, redirect: "manual" })
-}
-
-function tlsBy(file: string): BunFetchRequestInitTLS {
-  const [pem, own] = readCertificate("tls_certificate", file)
-  return {
-    // a certificate that is its own CA is trusted by nothing else
-    ...(own.checkIssued(own) && { ca: pem }),
-    checkServerIdentity: (host, presented) =>
-      presented.fingerprint256 === own.fingerprint256 ? undefined : checkServerIdentity(host, presented),
-  }
 }

@@ -1,3 +1,4 @@
+import { clientTls } from "../admin/client-tls.ts"
 import { AuditTopic } from "../admin/audit.ts"
 import type { AdminServer, openAdmin } from "../admin/server.ts"
 import type { Service } from "../admin/service.ts"
@@ -26,6 +27,8 @@ export const workersAdmin = (admin: Plan["admin"], token: string): Plan["admin"]
   tls_certificate: undefined,
   tls_key: undefined,
   audit_topic: undefined,
+  replicas: undefined,
+  replicas_token: undefined,
 })
 
 /** Reads the listener's certificate; undefined: it speaks plain HTTP. @throws OptionError `config` of tls_certificate or tls_key */
@@ -47,7 +50,14 @@ export function acquireAdmin(
   const { listen, token, read_token: readToken, hosts } = admin
   if (listen === "off" || open === undefined) return undefined
   const tls = adminTls(admin)
-  const settings = { token, readToken, hosts, auditTopic: acquireAuditTopic(plan, transaction, service, log) }
+  const auditTopic = acquireAuditTopic(plan, transaction, service, log)
+  const { replicas: places, replicas_token: replicasToken, tls_certificate: certificateFile } = admin
+  const replicas = places && {
+    places,
+    token: replicasToken!,
+    tls: certificateFile === undefined ? undefined : clientTls(certificateFile),
+  }
+  const settings = { token, readToken, replicasToken, hosts, auditTopic, replicas }
   const server = transaction.acquire({
     name: "admin listener",
     config: reopenConfig(ADMIN, admin),

@@ -163,9 +163,13 @@ function write(folder: string, name: string, text: string): string {
   const configuration = text
     .replaceAll(/\$\{file:\/(?:run|etc\/hookline)\/secrets\/([\w-]+)\}/g, (_, name: string) => {
       // two tokens of one listener differ
-      writeFileSync(join(secrets, name), name.endsWith("read-token") ? `${SECRET}-2` : SECRET, {
-        mode: 0o600,
-      })
+      writeFileSync(
+        join(secrets, name),
+        /(?:read|replicas)-token$/.test(name) ? `${SECRET}-${name}` : SECRET,
+        {
+          mode: 0o600,
+        },
+      )
       return `\${file:${join(secrets, name)}}`
     })
     .replaceAll("/var/lib/hookline", join(folder, "data"))

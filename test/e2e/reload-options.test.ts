@@ -7,6 +7,7 @@ import { fileKinds } from "../../src/brokers/registry.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { atOnce } from "../../src/clock/slices.ts"
 import { components } from "../../src/components/registry.ts"
+import type { Overview } from "../../src/admin/api/shapes.ts"
 import { readConfigurationFile } from "../../src/config/file/configuration-file.ts"
 import { keysBy } from "../../src/config/options/reloading.ts"
 import type { Section } from "../../src/config/options/section.ts"
@@ -156,6 +157,10 @@ const captured = async ({ receiver }: Runtime): Promise<number> =>
 const portOf = (runtime: Runtime): number => Number(new URL(runtime.listening[0]!.url).port)
 const metrics = async ({ active }: Runtime, headers: { [name: string]: string }): Promise<number> =>
   (await fetch(`${active.admin!.url}/metrics`, { headers })).status
+const replicasOf = async ({ active }: Runtime): Promise<string[]> => {
+  const answer = await fetch(`${active.admin!.url}/api/overview`)
+  return ((await answer.json()) as Overview).replicas.map(({ replica }) => replica)
+}
 const unfinished = post("Content-Length: 10", "X-Token: obviously-fake")
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
@@ -299,6 +304,21 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     await reload()
     await fetch(`${runtime.active.admin!.url}/api/captures`, { method: "DELETE" })
     await until(async () => (await recordsIn("other")) === 1)
+  },
+  async "admin replicas"({ runtime, reload }) {
+    expect(await replicasOf(runtime)).toEqual([])
+    await reload()
+    await until(async () => (await replicasOf(runtime))[0] === "127.0.0.1:9")
+  },
+  async "admin replicas_token"({ runtime, reload }) {
+    const caller = async (): Promise<string> => {
+      const headers = { Authorization: "Bearer obviously-fake-4" }
+      const answer = await fetch(`${runtime.active.admin!.url}/api/session`, { headers })
+      return ((await answer.json()) as { token: string }).token
+    }
+    expect(await caller()).toBe("none")
+    await reload()
+    expect(await caller()).toBe("replicas_token")
   },
   async "admin replay_urls"({ runtime, reload }) {
     expect(await send(runtime)).toBe(200)

@@ -226,6 +226,8 @@ export function optionChanges(
       tls_certificate: [server.certificate, copy(server.certificate), tls],
       tls_key: [server.key, copy(server.key), tls],
       audit_topic: [undefined, "other/audit"],
+      replicas: [undefined, "127.0.0.1:9", { replicas_token: "obviously-fake-3" }],
+      replicas_token: ["obviously-fake-3", "obviously-fake-4"],
       replay_urls: [undefined, "http://127.0.0.1:9/hook"],
       hosts: [undefined, "admin.example"],
       capture: ["off", "all"],

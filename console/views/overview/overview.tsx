@@ -29,6 +29,7 @@ export function OverviewView() {
       {it.reconciles.map((each) => (
         <Certificates key={each.id} it={each} />
       ))}
+      {it.replicas.length > 0 && <Replicas replicas={it.replicas} />}
     </>
   )
 }
@@ -185,6 +186,19 @@ function PauseButton({ id, paused }: { id: string; paused: boolean }) {
   )
 }
 
+/** The other replicas of the service. */
+const Replicas = ({ replicas }: { replicas: OverviewAnswer["replicas"] }) => (
+  <Table
+    caption="Other replicas"
+    columns={["Replica", "Host", "State"]}
+    rows={replicas.map(({ replica, host, state, problem }) => [
+      replica,
+      host ?? "-",
+      problem ?? state ?? "-",
+    ])}
+  />
+)
+
 interface TableProps {
   readonly caption: string
   readonly columns: readonly string[]
@@ -220,8 +234,8 @@ function AttentionList({ items }: { items: readonly Attention[] }) {
   if (items.length === 0) return null
   return (
     <ul class="attention" aria-label="Needs action" aria-live="polite">
-      {items.map(({ level, text, pipeline }) => (
-        <li key={text.replaceAll(/\d+/g, "")}>
+      {items.map(({ level, text, pipeline, replica }) => (
+        <li key={`${replica} ${text.replaceAll(/\d+/g, "")}`}>
           <State level={level}>{text}</State>
           {pipeline !== null && <a href={hrefOf("refused", [], { pipeline })}>Look at them</a>}
         </li>

@@ -9,7 +9,7 @@ import { ErrorNote, Skeleton } from "../../components/loading.tsx"
 import { HeaderTable, SendAnswer } from "../../components/send-answer.tsx"
 import { Bytes, RecordLink, Time } from "../../components/values.tsx"
 import { curlOf } from "../../curl.ts"
-import { sentence } from "../../format.ts"
+import { onReplica, sentence } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { useAction, useLoad } from "../../request-hooks.ts"
 import { Explanation } from "./explanation.tsx"
@@ -60,7 +60,10 @@ function Opened({ capture, close }: { capture: CaptureDetail; close: () => void 
           {summary.pipeline !== null && <span>{summary.pipeline}</span>}
           <Time ms={summary.at} withDate />
           {summary.bytes !== null && <Bytes value={summary.bytes} />}
-          <span>from {summary.remote_address}</span>
+          <span>
+            from {summary.remote_address}
+            {onReplica(summary.replica)}
+          </span>
           {record !== null && <RecordLink record={record} />}
         </p>
       </div>

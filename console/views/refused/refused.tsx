@@ -5,7 +5,7 @@ import { ErrorNote, Skeleton } from "../../components/loading.tsx"
 import { Select } from "../../components/select.tsx"
 import { Split } from "../../components/split.tsx"
 import { CodeBlock, Time } from "../../components/values.tsx"
-import { sentence } from "../../format.ts"
+import { onReplica, sentence } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { overview } from "../../live.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
@@ -140,12 +140,13 @@ interface RowProps {
   readonly href: string
 }
 
-function Row({ capture: { status, words, method, path, pipeline, at, outcome }, isOpened, href }: RowProps) {
+function Row({ capture, isOpened, href }: RowProps) {
+  const { status, words, method, path, pipeline, at, outcome, replica } = capture
   return (
     <a class="capture list-row" href={href} aria-current={isOpened ? "true" : undefined}>
       <span class={`status status-${outcome}`}>{status}</span>
       <span class="capture-words clipped">
-        {sentence(words)} <span class="muted">{`${method} ${path}`}</span>
+        {sentence(words)} <span class="muted">{`${method} ${path}${onReplica(replica)}`}</span>
       </span>
       <span class="capture-pipeline clipped">{pipeline ?? <span class="muted">no pipeline</span>}</span>
       <Time ms={at} />

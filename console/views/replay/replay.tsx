@@ -4,7 +4,7 @@ import { get, mayAct, post } from "../../api-client.ts"
 import type { ReplayOverview } from "../../api.ts"
 import { ErrorNote, Skeleton } from "../../components/loading.tsx"
 import { RecordLink, State, Time } from "../../components/values.tsx"
-import { formatCount, formatCounted, formatDateTime, formatDuration } from "../../format.ts"
+import { formatCount, formatCounted, formatDateTime, formatDuration, onReplica } from "../../format.ts"
 import { changedReplay, onReconnected } from "../../live.ts"
 import { useAction, useLoad } from "../../request-hooks.ts"
 import { hrefOf } from "../../router.ts"
@@ -83,13 +83,13 @@ const LEVELS: { readonly [word in Word]: "good" | "warning" | "error" } = {
 }
 
 function Job({ job, isStarted }: { job: ReplayOverview; isStarted: boolean }) {
-  const { request, state, started_at, ended_at, share, failed, error, failures } = job
+  const { request, replica, state, started_at, ended_at, share, failed, error, failures } = job
   const word = wordOf(job)
   const article = useRef<HTMLElement>(null)
   useEffect(() => {
     if (isStarted) article.current?.focus()
   }, [isStarted])
-  const title = `${request.from.connection}/${request.from.topic} → ${describeTo(request.to)}`
+  const title = `${request.from.connection}/${request.from.topic} → ${describeTo(request.to)}${onReplica(replica)}`
   const range = describeFrom(request.from, formatDateTime).split(", ").slice(1).join(", ")
   return (
     <article ref={article} tabIndex={-1} class="replay" aria-label={title}>

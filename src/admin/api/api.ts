@@ -1,5 +1,7 @@
 import { type AdminAccess, Sessions, type WrongTokens } from "../access.ts"
+import { isToAnswerAlone, splitId, unanswered } from "../admin-client.ts"
 import type { Act } from "../audit.ts"
+import type { Replicas } from "../replicas.ts"
 import type { Sampler } from "../sampler.ts"
 import type { Service } from "../service.ts"
 import { captureRoutes } from "./captures.ts"
@@ -15,12 +17,13 @@ import { route, type ApiRoute, answerBy } from "./route.ts"
 import { sendRoutes } from "./send.ts"
 import { sessionRoutes } from "./session.ts"
 import { Type } from "./shape.ts"
-import { LoggedLevel } from "./shapes.ts"
+import { ChangedLevel, LoggedLevel } from "./shapes.ts"
 import { injectionRoute } from "./submit.ts"
 
 export interface ApiDeps {
   readonly service: Service
   readonly sampler: Sampler
+  readonly replicas: Replicas
   readonly admission: () => AdminAccess
   readonly wrongTokens: WrongTokens
   readonly failed: (error: unknown) => void
@@ -30,19 +33,28 @@ export interface ApiDeps {
 }
 
 /** The admin API of one listener. */
-export function makeApi({ service, sampler, admission, wrongTokens, failed, audit, isWorker }: ApiDeps) {
+export function makeApi({
+  service,
+  sampler,
+  replicas,
+  admission,
+  wrongTokens,
+  failed,
+  audit,
+  isWorker,
+}: ApiDeps) {
   const streams = new EventStreams()
   const sessions = new Sessions()
-  const deps = { service, sampler, streams, failed }
+  const deps = { service, sampler, replicas, streams, failed }
   const routes = [
     ...overviewRoutes(deps),
     new Live(deps).route,
     ...recordRoutes(deps),
-    ...captureRoutes(service),
+    ...captureRoutes(deps),
     ...sendRoutes(service),
-    ...replayRoutes(service.replays),
-    ...forwardRoutes(service),
-    ...logLevelRoutes(service),
+    ...replayRoutes(deps),
+    ...forwardRoutes(deps),
+    ...logLevelRoutes(deps),
     ...sessionRoutes(sessions, wrongTokens, admission),
     ...(isWorker ? [injectionRoute(service)] : []),
   ]
@@ -57,15 +69,19 @@ export function makeApi({ service, sampler, admission, wrongTokens, failed, audi
   }
 }
 
-const forwardRoutes = (service: Service): ApiRoute[] =>
+const forwardRoutes = ({ service, replicas }: Pick<ApiDeps, "service" | "replicas">): ApiRoute[] =>
   (["pause", "resume"] as const).map((action) =>
     route(`POST /api/forwards/:id/${action}`, {
       summary:
         action === "pause"
           ? "Pauses a forward until it is resumed, also across restarts and at replicas, within seconds."
           : "Resumes a paused forward.",
-      params: Type.Object({ id: Type.String({ maxLength: 249 }) }),
+      params: Type.Object({ id: Type.String({ maxLength: 400 }) }),
       async answer({ params: { id } }) {
+        const [there, name] = splitId(id)
+        const replica = replicas.answering().find((it) => it.replica === name)
+        if (name !== undefined && replica !== undefined)
+          return replica.ask(`forwards/${encodeURIComponent(there)}/${action}`, "POST")
         const forward = service.forwards().find((it) => it.id === id)
         if (forward === undefined) throw new ApiError(404, "no forward has this id")
         await forward.setPaused(action === "pause")
@@ -73,7 +89,7 @@ const forwardRoutes = (service: Service): ApiRoute[] =>
     }),
   )
 
-function logLevelRoutes(service: Service): ApiRoute[] {
+function logLevelRoutes({ service, replicas }: Pick<ApiDeps, "service" | "replicas">): ApiRoute[] {
   return [
     route("GET /api/log-level", {
       summary: "From which level on lines are logged.",
@@ -81,13 +97,20 @@ function logLevelRoutes(service: Service): ApiRoute[] {
       answer: () => ({ level: service.logLevel() }),
     }),
     route("PUT /api/log-level", {
-      summary: "Changes the level, in all workers, until the next reload.",
+      summary: "Changes the level, in all workers and replicas, until the next reload of each.",
       body: LoggedLevel,
-      response: LoggedLevel,
-      async answer({ body: { level }, note }) {
+      response: ChangedLevel,
+      async answer({ body: { level }, request, note }) {
         note({ log_level: level })
+        const others = isToAnswerAlone(request) ? [] : replicas.current()
+        const changed = others.map(async ({ name, problem, client }) => {
+          const isChanged =
+            problem === undefined &&
+            (await client.ask("log-level", "PUT", { level }).then(() => true, unanswered))
+          return isChanged ? [] : [name]
+        })
         await service.setLogLevel(level)
-        return { level: service.logLevel() }
+        return { level: service.logLevel(), replicas_left_out: (await Promise.all(changed)).flat() }
       },
     }),
   ]

@@ -1,3 +1,4 @@
+import type { Replica } from "../replicas.ts"
 import type { Readiness, Service } from "../service.ts"
 import type { Attention, ConnectionOverview, PipelineOverview } from "./shapes.ts"
 
@@ -5,11 +6,33 @@ const LISTED = 50
 /** Refusals of one reason in five minutes that someone should look at. */
 const REFUSALS_NOTED = 5
 
-/** What needs someone's action now, errors first. */
-export const attentionOf = (service: Service, ...known: Parameters<typeof problemsOf>): Attention[] =>
-  [...problemsOf(...known), ...attentionOfSenders(service)]
-    .toSorted((a, b) => a.level.localeCompare(b.level))
-    .slice(0, LISTED)
+/** What needs someone's action now. */
+export const attentionOf = (service: Service, ...known: Parameters<typeof problemsOf>): Attention[] => [
+  ...problemsOf(...known),
+  ...attentionOfSenders(service),
+]
+
+/** Errors first. */
+export const mostUrgent = (all: readonly Attention[]): Attention[] =>
+  all.toSorted((a, b) => a.level.localeCompare(b.level)).slice(0, LISTED)
+
+/** Above what clocks of machines with NTP differ by, and an overview that is a round old. */
+const CLOCK_MS = 10_000
+
+/** What replicas list, and what is wrong with them. */
+export function* attentionOfReplicas(replicas: readonly Replica[], now: number): Iterable<Attention> {
+  for (const { name: replica, problem, overview } of replicas) {
+    if (problem !== undefined)
+      yield attention("warning", `Replica ${replica} is left out: ${problem}`, { replica })
+    if (problem !== undefined || overview === undefined) continue
+    const aheadMs = overview.now - now
+    if (Math.abs(aheadMs) > CLOCK_MS) {
+      const text = `The clock of replica ${replica} is ${ageOf(Math.abs(aheadMs))} ${aheadMs > 0 ? "ahead of" : "behind"} this one's.`
+      yield attention("warning", text, { replica })
+    }
+    for (const it of overview.attention) yield { ...it, text: `Replica ${replica}: ${it.text}`, replica }
+  }
+}
 
 const attention = (level: Attention["level"], text: string, of: Partial<Attention> = {}): Attention => ({
   level,

@@ -1,4 +1,4 @@
-import { Header, nullable, oneOf, type Static, Type } from "./shape.ts"
+import { Header, nullable, oneOf, replica, type Static, Type } from "./shape.ts"
 
 export const CaptureSummary = Type.Object({
   id: Type.String(),
@@ -13,6 +13,7 @@ export const CaptureSummary = Type.Object({
   reason: Type.String(),
   words: Type.String(),
   bytes: nullable(Type.Integer({ minimum: 0, description: "Of the body; null: it was not read." })),
+  replica,
 })
 
 export const CaptureDetail = Type.Object({

@@ -2,8 +2,9 @@ import { Type } from "./shape.ts"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import { notJudged } from "../../verify/explain/report.ts"
 import type { ActFields } from "../audit.ts"
-import { unanswered, type AdminClient } from "../admin-client.ts"
+import { isToAnswerAlone, splitId, unanswered, type AdminClient } from "../admin-client.ts"
 import { sequenceOf, type Captured, type CapturedRequest, type CaptureQuery } from "../captured.ts"
+import type { Replicas } from "../replicas.ts"
 import type { Service } from "../service.ts"
 import { isOwnPage } from "./gate.ts"
 import { wordsOf } from "./reason-words.ts"
@@ -14,19 +15,35 @@ import { recordOf, resultOf } from "./submit.ts"
 
 const MAX_LISTED = 500
 const ID = Type.Object({
-  id: Type.String({ maxLength: 100, description: "`last`: the last refused one." }),
+  id: Type.String({ maxLength: 200, description: "`last`: the last refused one." }),
 })
-const captureId = Type.String({ pattern: "^[0-9a-z]{1,11}$", description: "An id." })
+const captureId = Type.String({ pattern: "^[0-9a-z]{1,11}(@.{1,100})?$", description: "An id." })
 const OF_PIPELINE = {
   pipeline: Type.Optional(Type.String({ maxLength: 249, description: "Of the request that `last` is." })),
 }
 
-export const captureRoutes = (service: Service): ApiRoute[] => [
-  ...listRoutes(service),
-  ...captureRoutesOf(service),
+interface CaptureDeps {
+  readonly service: Service
+  readonly replicas: Replicas
+}
+
+/** Where captured requests are kept. */
+interface Keepers {
+  readonly service: Service
+  readonly replicas: readonly AdminClient[]
+}
+
+const keepersOf = ({ service, replicas }: CaptureDeps, request: Request): Keepers => ({
+  service,
+  replicas: isToAnswerAlone(request) ? [] : replicas.answering(),
+})
+
+export const captureRoutes = (deps: CaptureDeps): ApiRoute[] => [
+  ...listRoutes(deps),
+  ...captureRoutesOf(deps),
 ]
 
-const listRoutes = (service: Service): ApiRoute[] => [
+const listRoutes = (deps: CaptureDeps): ApiRoute[] => [
   route("GET /api/captures", {
     summary: "Captured requests, the newest first.",
     query: Type.Object({
@@ -37,19 +54,22 @@ const listRoutes = (service: Service): ApiRoute[] => [
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LISTED, default: 50 })),
     }),
     response: Type.Array(CaptureSummary),
-    answer: ({ query: { limit = 50, ...query } }) => newest(service, { ...query, limit }),
+    answer: ({ query: { limit = 50, ...query }, request }) =>
+      newest(keepersOf(deps, request), { ...query, limit }),
   }),
   route("DELETE /api/captures", {
     summary: "Forgets all captured requests.",
-    async answer() {
+    async answer({ request }) {
+      const { service, replicas } = keepersOf(deps, request)
       service.receiver?.captures.clear()
-      await Promise.all(service.workers().map((it) => it.ask("captures", "DELETE").catch(unanswered)))
+      const others = [...service.workers(), ...replicas]
+      await Promise.all(others.map((it) => it.ask("captures", "DELETE").catch(unanswered)))
     },
   }),
 ]
 
 /** What is done with one captured request. */
-const captureRoutesOf = (service: Service): ApiRoute[] => [
+const captureRoutesOf = (deps: CaptureDeps): ApiRoute[] => [
   route("GET /api/captures/:id", {
     summary: "A captured request, whole, with secrets and signatures masked.",
     params: ID,
@@ -71,11 +91,11 @@ const captureRoutesOf = (service: Service): ApiRoute[] => [
           403,
           "secrets are shown to holders of the token, or, without one, to requests with this listener's own Origin and not through a proxy; set token in [admin]",
         )
-      const found = await findCapture(service, id, pipeline)
+      const found = await findCapture(keepersOf(deps, request), id, pipeline)
       if (unmasked) note(aboutOf(found))
-      return "keeper" in found
-        ? found.keeper.ask<CaptureDetail>(`captures/${found.id}?unmasked=${unmasked}`)
-        : detailOf(found, service, unmasked)
+      if (!("keeper" in found)) return detailOf(found, deps.service, unmasked)
+      const detail = await found.keeper.ask<CaptureDetail>(`${found.path}?unmasked=${unmasked}`)
+      return { ...detail, summary: found.keeper.named(detail.summary) }
     },
   }),
   route("GET /api/captures/:id/explanation", {
@@ -83,11 +103,11 @@ const captureRoutesOf = (service: Service): ApiRoute[] => [
     params: ID,
     query: Type.Object(OF_PIPELINE),
     response: CaptureExplanation,
-    async answer({ params: { id }, query: { pipeline } }) {
-      const found = await findCapture(service, id, pipeline)
+    async answer({ params: { id }, query: { pipeline }, request }) {
+      const found = await findCapture(keepersOf(deps, request), id, pipeline)
       return "keeper" in found
-        ? found.keeper.ask<CaptureExplanation>(`captures/${found.id}/explanation`)
-        : explanationOf(found, service)
+        ? found.keeper.ask<CaptureExplanation>(`${found.path}/explanation`)
+        : explanationOf(found, deps.service)
     },
   }),
   route("POST /api/captures/:id/resend", {
@@ -96,13 +116,13 @@ const captureRoutesOf = (service: Service): ApiRoute[] => [
     params: ID,
     query: Type.Object(OF_PIPELINE),
     response: SendResult,
-    async answer({ params: { id }, query, note }) {
-      const found = await findCapture(service, id, query.pipeline)
+    async answer({ params: { id }, query, request, note }) {
+      const found = await findCapture(keepersOf(deps, request), id, query.pipeline)
       note(aboutOf(found))
       const result =
         "keeper" in found
-          ? await found.keeper.ask<SendResult>(`captures/${found.id}/resend`, "POST")
-          : await resend(found, service)
+          ? await found.keeper.ask<SendResult>(`${found.path}/resend`, "POST")
+          : await resend(found, deps.service)
       note({ event_status: result.status })
       return result
     },
@@ -139,19 +159,21 @@ const aboutOf = ({ pipeline, request_id }: Pick<Captured, "pipeline" | "request_
 })
 
 /** A request that another process keeps, and answers about. */
-interface KeptElsewhere extends CaptureSummary {
+interface KeptElsewhere extends Pick<CaptureSummary, "pipeline" | "request_id"> {
   readonly keeper: AdminClient
+  /** In its admin API. */
+  readonly path: string
 }
 
 async function findCapture(
-  service: Service,
+  keepers: Keepers,
   id: string,
   pipeline: string | undefined,
 ): Promise<CapturedRequest | KeptElsewhere> {
-  const wanted = id === "last" ? (await lastRefused(service, pipeline))?.id : id
-  const found = wanted === undefined ? undefined : await find(service, wanted)
+  const wanted = id === "last" ? (await lastRefused(keepers, pipeline))?.id : id
+  const found = wanted === undefined ? undefined : await find(keepers, wanted)
   if (found !== undefined) return found
-  if (service.captureMode() === "off")
+  if (keepers.service.captureMode() === "off")
     throw new ApiError(404, "requests are not captured; set capture = refused in [admin]")
   throw new ApiError(
     404,
@@ -159,12 +181,18 @@ async function findCapture(
   )
 }
 
-async function find(service: Service, id: string): Promise<CapturedRequest | KeptElsewhere | undefined> {
+async function find(
+  { service, replicas }: Keepers,
+  id: string,
+): Promise<CapturedRequest | KeptElsewhere | undefined> {
   const own = service.receiver?.captures.find(id)
   if (own !== undefined) return own
-  const asked = service.workers().map(async (keeper): Promise<KeptElsewhere | undefined> => {
-    const detail = await keeper.ask<CaptureDetail>(`captures/${encodeURIComponent(id)}`).catch(unanswered)
-    return detail && { ...detail.summary, keeper }
+  const [there, replica] = splitId(id)
+  const keepers = replica === undefined ? service.workers() : replicas.filter((it) => it.replica === replica)
+  const path = `captures/${encodeURIComponent(there)}`
+  const asked = keepers.map(async (keeper): Promise<KeptElsewhere | undefined> => {
+    const detail = await keeper.ask<CaptureDetail>(path).catch(unanswered)
+    return detail && { ...detail.summary, keeper, path }
   })
   return (await Promise.all(asked)).find((it) => it !== undefined)
 }
@@ -173,28 +201,34 @@ async function find(service: Service, id: string): Promise<CapturedRequest | Kep
 const isForwarded = ({ headers }: Request): boolean =>
   ["forwarded", "via", "x-forwarded-for", "x-real-ip"].some((name) => headers.has(name))
 
-/** The captures of all processes, the newest first. */
-export async function newest(service: Service, query: CaptureQuery): Promise<CaptureSummary[]> {
-  const own = service.receiver?.captures.list(query).map(summaryOf) ?? []
+/** What another process is asked for. */
+export function pathOf(query: CaptureQuery): string {
   const texts = Object.entries(query).filter(([, it]) => it !== undefined)
-  const path = `captures?${new URLSearchParams(texts.map(([name, it]): [string, string] => [name, `${it}`]))}`
-  const others = service.workers().map((it) => it.ask<CaptureSummary[]>(path).catch(unanswered))
+  return `captures?${new URLSearchParams(texts.map(([name, it]): [string, string] => [name, `${it}`]))}`
+}
+
+/** The captures of all processes, the newest first. */
+export async function newest({ service, replicas }: Keepers, query: CaptureQuery): Promise<CaptureSummary[]> {
+  const own = service.receiver?.captures.list(query).map(summaryOf) ?? []
+  const others = [...service.workers(), ...replicas].map((it) => it.rows<CaptureSummary>(pathOf(query)))
   return [own, ...(await Promise.all(others))]
-    .flatMap((it) => it ?? [])
+    .flat()
     .toSorted((a, b) => sequenceOf(b.id) - sequenceOf(a.id))
     .slice(0, query.limit)
 }
 
 /** Requests for no pipeline come last: a scanner's shall not hide a sender's. */
 async function lastRefused(
-  service: Service,
+  keepers: Keepers,
   pipeline: string | undefined,
 ): Promise<CaptureSummary | undefined> {
-  const refused = await newest(service, { pipeline, outcome: "rejected", limit: MAX_LISTED })
+  const refused = await newest(keepers, { pipeline, outcome: "rejected", limit: MAX_LISTED })
   return refused.find((it) => it.pipeline !== null) ?? refused[0]
 }
 
-const SUMMARY = Object.keys(CaptureSummary.properties) as (keyof CaptureSummary)[]
+const SUMMARY = Object.keys(CaptureSummary.properties).filter(
+  (it) => it !== "replica",
+) as (keyof CaptureSummary)[]
 
 export function summaryOf(captured: Captured): CaptureSummary {
   const all = { ...captured, words: wordsOf(captured.reason) }

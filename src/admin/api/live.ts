@@ -1,11 +1,10 @@
 import { pause } from "../../clock/clock.ts"
-import { SEQUENCES_A_SECOND, sequenceOf } from "../captured.ts"
-import type { Replay } from "../replays.ts"
+import { SEQUENCES_A_SECOND, sequenceOf, type CaptureQuery } from "../captured.ts"
 import type { Service } from "../service.ts"
-import { newest } from "./captures.ts"
+import { newest, pathOf } from "./captures.ts"
 import { encodeEvent, type EventStream, type EventStreams } from "./event-stream.ts"
 import { overviewOf, type OverviewDeps } from "./overview.ts"
-import { jobOf } from "./replays.ts"
+import { replaysOf } from "./replays.ts"
 import { route, type ApiRoute } from "./route.ts"
 import { CaptureSummary, Overview, ReplayOverview } from "./shapes.ts"
 
@@ -14,6 +13,8 @@ const OVERVIEW_MS = 1000
 const MOST_SHARE = 20
 /** Pause between two polls of captured requests and of replays, in milliseconds. */
 const CHANGES_MS = 500
+/** Polls to one of the other replicas: a page may be a second behind them. */
+const OTHERS_EVERY = 2
 
 export interface LiveDeps extends OverviewDeps {
   readonly streams: EventStreams
@@ -43,12 +44,22 @@ export class Live {
     stream.ended.addEventListener("abort", () => this.#remove(stream), { once: true })
     if (this.#watching.size > 1) return void this.#overview([stream]).catch(this.#deps.failed)
     this.#watched = new AbortController()
-    const captures = new NewCaptures(this.#deps.service)
-    void this.#repeat(OVERVIEW_MS, () => this.#overview(this.#watching))
-    const replays = new WeakMap<Replay, string>()
-    void this.#repeat(CHANGES_MS, async () => {
-      this.#changedReplays(replays)
-      for (const capture of await captures.next()) this.#send(encodeEvent("capture", capture))
+    const { service, replicas } = this.#deps
+    /** By replica, this one's too: each has a clock of its own. */
+    const captures = new Map<string | undefined, NewCaptures>()
+    const captured = (replica: string | undefined, list: ListCaptures) =>
+      captures.getOrInsertComputed(replica, () => new NewCaptures(service)).next(list)
+    void this.#repeat(OVERVIEW_MS, MOST_SHARE, () => this.#overview(this.#watching))
+    const replays = new Map<string, string>()
+    let polls = 0
+    void this.#repeat(CHANGES_MS, 1, async () => {
+      const answering = polls++ % OTHERS_EVERY === 0 ? replicas.answering() : []
+      this.#changedReplays(replays, await replaysOf(service.replays, answering))
+      const found = await Promise.all([
+        captured(undefined, (query) => newest({ service, replicas: [] }, query)),
+        ...answering.map((it) => captured(it.replica, (query) => it.rows(pathOf(query)))),
+      ])
+      for (const capture of found.flat()) this.#send(encodeEvent("capture", capture))
     })
   }
 
@@ -63,12 +74,11 @@ export class Live {
   }
 
   /** @param sent what was sent last */
-  #changedReplays(sent: WeakMap<Replay, string>): void {
-    for (const replay of this.#deps.service.replays.list().toReversed()) {
-      const job = jobOf(replay)
+  #changedReplays(sent: Map<string, string>, jobs: readonly ReplayOverview[]): void {
+    for (const job of jobs.toReversed()) {
       const text = JSON.stringify(job)
-      if (sent.get(replay) !== text) this.#send(encodeEvent("replay", job))
-      sent.set(replay, text)
+      if (sent.get(job.id) !== text) this.#send(encodeEvent("replay", job))
+      sent.set(job.id, text)
     }
   }
 
@@ -76,17 +86,19 @@ export class Live {
     for (const stream of this.#watching) stream.send(event)
   }
 
-  /** Repeats an action while someone watches. */
-  async #repeat(everyMs: number, work: () => Promise<void>): Promise<void> {
+  /** Repeats an action while someone watches. @param rests how many times as long as the action the pause is at least */
+  async #repeat(everyMs: number, rests: number, work: () => Promise<void>): Promise<void> {
     const { signal } = this.#watched
     while (!signal.aborted) {
       const startMs = performance.now()
       await work().catch(this.#deps.failed)
       const tookMs = performance.now() - startMs
-      await pause(Math.max(everyMs - tookMs, tookMs * MOST_SHARE), signal)
+      await pause(Math.max(everyMs - tookMs, tookMs * rests), signal)
     }
   }
 }
+
+type ListCaptures = (query: CaptureQuery) => Promise<CaptureSummary[]>
 
 /** Captures of one poll; further ones are left out. */
 const MAX_NEW = 50
@@ -102,13 +114,13 @@ class NewCaptures {
   }
 
   /** The oldest first; none at the first poll. */
-  async next(): Promise<readonly CaptureSummary[]> {
+  async next(list: ListCaptures): Promise<readonly CaptureSummary[]> {
     if (this.#service.captureMode() === "off") return []
     const seen = this.#seen
     // the last second again: another process's may be known later
     const last = Math.max(SEQUENCES_A_SECOND, ...[...(seen ?? [])].map(sequenceOf))
     const after = (last - SEQUENCES_A_SECOND).toString(36)
-    const found = await newest(this.#service, { after, limit: 4 * MAX_NEW })
+    const found = await list({ after, limit: 4 * MAX_NEW })
     const ids = new Set(found.map(({ id }) => id))
     this.#seen = ids.size > 0 ? ids : (seen ?? ids)
     if (seen === undefined) return []

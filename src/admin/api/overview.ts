@@ -1,14 +1,16 @@
 import { Type } from "./shape.ts"
+import { hostname } from "node:os"
 import manifest from "../../../package.json" with { type: "json" }
 import { steadyMs } from "../../clock/clock.ts"
 import { inSlices, inSteps, nextTurn } from "../../clock/slices.ts"
-import { unanswered } from "../admin-client.ts"
+import { isToAnswerAlone, unanswered } from "../admin-client.ts"
 import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
+import type { Replica, Replicas } from "../replicas.ts"
 import type { Sampler } from "../sampler.ts"
 import type { ForwardInfo, PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
 import { describeDelivery } from "../../verify/presets/delivery-facts.ts"
 import { factsOf } from "../../verify/presets/sender-facts.ts"
-import { attentionOf } from "./attention.ts"
+import { attentionOf, attentionOfReplicas, mostUrgent } from "./attention.ts"
 import { wordsOf } from "./reason-words.ts"
 import { ApiError } from "./problem.ts"
 import { route, type ApiRoute } from "./route.ts"
@@ -31,6 +33,7 @@ const REASONS_LISTED = 20
 export interface OverviewDeps {
   readonly service: Service
   readonly sampler: Sampler
+  readonly replicas: Replicas
 }
 
 export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
@@ -41,7 +44,7 @@ export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
         pipelines: Type.Optional(Type.Boolean({ description: "false: none are listed. Default: all." })),
       }),
       response: Overview,
-      answer: ({ query: { pipelines } }) => overviewOf(deps, pipelines),
+      answer: ({ query: { pipelines }, request }) => overviewOf(deps, pipelines, isToAnswerAlone(request)),
     }),
     route("GET /api/activity", {
       summary: "What each process has counted since its start, for rates.",
@@ -82,8 +85,9 @@ const NOTHING = { accepted: zeros, refused: [], p50: nulls, p99: nulls }
 const FLAT = Array.from({ length: POINTS }, () => 0)
 
 export async function overviewOf(
-  { service, sampler }: OverviewDeps,
+  { service, sampler, replicas }: OverviewDeps,
   withPipelines = true,
+  isAlone = false,
 ): Promise<Overview> {
   const asked = service.workers().map((it) => it.ask<Overview>("overview?pipelines=false").catch(unanswered))
   const [history, readiness, ...workers] = await Promise.all([
@@ -97,24 +101,47 @@ export async function overviewOf(
   const pipelines = await inSlices(
     inSteps(listed, (pipeline) => pipelineOverview(pipeline, history.of(pipeline.id))),
   )
-  const captured = [service.receiver?.captures.refused, ...workers.map((it) => it?.captured_refusals)]
+  const others = isAlone ? [] : replicas.current()
+  const counting = [...workers, ...others.map(({ overview }) => overview)]
+  const captured = [service.receiver?.captures.refused, ...counting.map((it) => it?.captured_refusals)]
   const connections = connectionOverviews(service, readiness, (id) => sampler.outages.since(id) ?? now)
   await nextTurn()
   return {
     version: manifest.version,
+    process: service.id,
+    host: hostname(),
     state: readiness.state,
     started_at: service.startedAtMs,
     now,
     sparkline_step_ms: (STEPS / POINTS) * STEP_MS,
     capture: service.captureMode(),
     captured_refusals: captured.reduce<number>((sum, count = 0) => sum + count, 0),
-    attention: attentionOf(service, readiness, connections, pipelines, now),
+    attention: mostUrgent([
+      ...attentionOf(service, readiness, connections, pipelines, now),
+      ...attentionOfReplicas(others, now),
+    ]),
     connections,
     pipelines,
-    reconciles: service.reconciles().map(reconcileOverview),
-    forwards: service.forwards().map(forwardOverview),
+    reconciles: [
+      ...service.reconciles().map(reconcileOverview),
+      ...rowsOf(others, ({ reconciles }) => reconciles),
+    ],
+    forwards: [...service.forwards().map(forwardOverview), ...rowsOf(others, ({ forwards }) => forwards)],
+    replicas: others.map(({ name, overview, problem = null }) => ({
+      replica: name,
+      host: overview?.host ?? null,
+      state: overview?.state ?? null,
+      problem,
+    })),
   }
 }
+
+/** What replicas list, with their names. */
+const rowsOf = <R extends { readonly id: string }>(
+  replicas: readonly Replica[],
+  rows: (overview: Overview) => readonly R[],
+): R[] =>
+  replicas.flatMap(({ client, overview }) => (overview && rows(overview).map((it) => client.named(it))) ?? [])
 
 const forwardOverview = (it: ForwardInfo): ForwardOverview => ({
   id: it.id,

@@ -1,4 +1,4 @@
-import { count, nullable, oneOf, type Static, time, Type } from "./shape.ts"
+import { count, nullable, oneOf, replica, type Static, time, Type } from "./shape.ts"
 
 const name = Type.String({ maxLength: 249 })
 const replayFrom = Type.Object({
@@ -31,6 +31,7 @@ export const ReplayCount = Type.Object({ records: count, is_exact: Type.Boolean(
 
 export const ReplayOverview = Type.Object({
   id: Type.String(),
+  replica,
   request: ReplayRequest,
   state: oneOf("running", "paused", "done", "failed", "cancelled"),
   started_at: time,

@@ -1,21 +1,61 @@
 import { Type } from "./shape.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
+import { isToAnswerAlone, splitId, type AdminClient } from "../admin-client.ts"
 import type { Replay, Replays, ReplayFrom, ReplayTo } from "../replays.ts"
+import type { Replicas } from "../replicas.ts"
+import type { Service } from "../service.ts"
 import { ApiError } from "./problem.ts"
 import { route, type ApiRoute } from "./route.ts"
 import { ReplayCount, ReplayOverview, ReplayRequest } from "./shapes.ts"
 
 const ID = Type.Object({
-  id: Type.String({ maxLength: 100, description: "`last`: the one that was begun last." }),
+  id: Type.String({ maxLength: 200, description: "`last`: the one that was begun last." }),
 })
 
+interface ReplayDeps {
+  readonly service: Pick<Service, "replays">
+  readonly replicas: Replicas
+}
+
+/** A replay that another replica runs. */
+interface ReplayElsewhere {
+  readonly replica: AdminClient
+  /** In its admin API. */
+  readonly path: string
+  readonly id: string
+}
+
+const othersFor = ({ replicas }: ReplayDeps, request: Request): readonly AdminClient[] =>
+  isToAnswerAlone(request) ? [] : replicas.answering()
+
+/** @throws ApiError 404 */
+async function findReplay(deps: ReplayDeps, id: string, request: Request): Promise<Replay | ReplayElsewhere> {
+  const { replays } = deps.service
+  const others = othersFor(deps, request)
+  const wanted = id === "last" ? ((await replaysOf(replays, others))[0]?.id ?? "") : id
+  const [there, name] = splitId(wanted)
+  const replica = name === undefined ? undefined : others.find((it) => it.replica === name)
+  if (replica !== undefined) return { replica, path: `replays/${encodeURIComponent(there)}`, id: there }
+  const replay = replays.find(wanted)
+  if (replay === undefined) throw new ApiError(404, "no replay has this id")
+  return replay
+}
+
+const elsewhere = async ({ replica, path }: ReplayElsewhere, rest = "", method = "GET") =>
+  replica.named(await replica.ask<ReplayOverview>(path + rest, method))
+
+/** The replays of this service and of others, the newest first. */
+export async function replaysOf(
+  replays: Replays,
+  replicas: readonly AdminClient[],
+): Promise<ReplayOverview[]> {
+  const rows = await Promise.all(replicas.map((it) => it.rows<ReplayOverview>("replays")))
+  return [...replays.list().map(jobOf), ...rows.flat()].toSorted((a, b) => b.started_at - a.started_at)
+}
+
 /** Replays that the service runs. */
-export function replayRoutes(replays: Replays): ApiRoute[] {
-  const find = (id: string): Replay => {
-    const replay = id === "last" ? replays.list()[0] : replays.find(id)
-    if (replay === undefined) throw new ApiError(404, "no replay has this id")
-    return replay
-  }
+export function replayRoutes(deps: ReplayDeps): ApiRoute[] {
+  const { replays } = deps.service
   const change = (
     name: "pause" | "resume" | "cancel",
     summary: string,
@@ -25,9 +65,10 @@ export function replayRoutes(replays: Replays): ApiRoute[] {
       summary,
       params: ID,
       response: ReplayOverview,
-      async answer({ params: { id }, note }) {
-        const replay = find(id)
+      async answer({ params: { id }, request, note }) {
+        const replay = await findReplay(deps, id, request)
         note({ replay: replay.id })
+        if ("replica" in replay) return elsewhere(replay, `/${name}`, "POST")
         if ((await apply(replay)) === false)
           throw new ApiError(409, `the replay is ${replay.job.progress().state}`)
         return jobOf(replay)
@@ -37,7 +78,7 @@ export function replayRoutes(replays: Replays): ApiRoute[] {
     route("GET /api/replays", {
       summary: "The replays that run, and the last ones that ended, the newest first.",
       response: Type.Array(ReplayOverview),
-      answer: () => replays.list().map(jobOf),
+      answer: ({ request }) => replaysOf(replays, othersFor(deps, request)),
     }),
     route("POST /api/replays", {
       summary: "Sends records of a topic again, to another topic or to a URL.",
@@ -67,7 +108,10 @@ export function replayRoutes(replays: Replays): ApiRoute[] {
       summary: "A replay.",
       params: ID,
       response: ReplayOverview,
-      answer: ({ params: { id } }) => jobOf(find(id)),
+      async answer({ params: { id }, request }) {
+        const replay = await findReplay(deps, id, request)
+        return "replica" in replay ? elsewhere(replay) : jobOf(replay)
+      },
     }),
     change("pause", "Pauses a replay: what was sent is acknowledged.", ({ job }) => job.pause()),
     change("resume", "Goes on with a paused replay.", ({ job }) => job.resume()),

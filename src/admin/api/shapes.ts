@@ -3,10 +3,12 @@
  * from one declaration each. Times are milliseconds since 1970, durations milliseconds, sizes bytes.
  */
 import { connectionKindNames } from "../../brokers/registry.ts"
-import { count, Header, nullable, oneOf, type Static, time, Type } from "./shape.ts"
+import { count, Header, nullable, oneOf, replica, type Static, time, Type } from "./shape.ts"
 
 export * from "./capture-shapes.ts"
 export * from "./replay-shapes.ts"
+
+const READINESS = ["ready", "partly ready", "not ready", "draining"] as const
 
 /** A count of refusals by their fixed word, with a sentence for people. */
 export const ReasonCount = Type.Object({
@@ -55,6 +57,7 @@ export const Attention = Type.Object({
   text: Type.String(),
   pipeline: nullable(Type.String()),
   connection: nullable(Type.String()),
+  replica,
 })
 
 const ids = Type.Array(Type.String(), { description: "The first thousand." })
@@ -83,6 +86,7 @@ export const ReconcileOverview = Type.Object({
   endpoint: nullable(Type.String({ description: "What is wrong with the sender's endpoint." })),
   window: nullable(CertificateOverview),
   certificates: Type.Array(CertificateOverview, { description: "Of hours, the newest first." }),
+  replica,
 })
 
 export const ForwardOverview = Type.Object({
@@ -96,11 +100,22 @@ export const ForwardOverview = Type.Object({
   per_second: Type.Number(),
   paused: Type.Boolean(),
   problem: nullable(Type.String()),
+  replica,
+})
+
+/** Another replica of the service. */
+export const ReplicaOverview = Type.Object({
+  replica: Type.String({ description: "Its address." }),
+  host: nullable(Type.String({ description: "The name of its machine or pod; null: not known." })),
+  state: nullable(oneOf(...READINESS)),
+  problem: nullable(Type.String({ description: "Why its answers are left out; null: they are not." })),
 })
 
 export const Overview = Type.Object({
   version: Type.String(),
-  state: oneOf("ready", "partly ready", "not ready", "draining"),
+  process: Type.String({ description: "Unique, another one after a restart." }),
+  host: Type.String({ description: "The name of the machine or pod." }),
+  state: oneOf(...READINESS),
   started_at: time,
   now: time,
   sparkline_step_ms: Type.Integer(),
@@ -111,6 +126,7 @@ export const Overview = Type.Object({
   pipelines: Type.Array(PipelineOverview),
   reconciles: Type.Array(ReconcileOverview),
   forwards: Type.Array(ForwardOverview),
+  replicas: Type.Array(ReplicaOverview, { description: "The others, as of the last second or two." }),
 })
 
 /** Of one process: counters, which begin at 0 with it. */
@@ -191,7 +207,7 @@ export const ProviderSetup = Type.Object({
 
 /** Who asks. */
 export const Caller = Type.Object({
-  token: oneOf("token", "read_token", "none"),
+  token: oneOf("token", "read_token", "replicas_token", "none"),
   may_act: Type.Boolean({
     description: "Whether it may send, replay, change the log level and see secrets.",
   }),
@@ -199,6 +215,11 @@ export const Caller = Type.Object({
 
 export const LoggedLevel = Type.Object({
   level: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent"),
+})
+
+export const ChangedLevel = Type.Object({
+  ...LoggedLevel.properties,
+  replicas_left_out: Type.Array(Type.String(), { description: "Their level has not changed." }),
 })
 
 export type ReasonCount = Static<typeof ReasonCount>
@@ -218,4 +239,5 @@ export type LiveRecords = Static<typeof LiveRecords>
 export type ProviderSetup = Static<typeof ProviderSetup>
 export type LoggedLevel = Static<typeof LoggedLevel>
 export type ProcessActivity = Static<typeof ProcessActivity>
+export type ReplicaOverview = Static<typeof ReplicaOverview>
 export type Caller = Static<typeof Caller>

@@ -16,6 +16,12 @@ const listedUrl = text({
   doc: "A URL, or `*`.",
 })
 
+const replica = text({
+  pattern: /^(?:dns:)?(?:\[[\da-fA-F:]+\]|[^\s:/[\]]+):\d{1,5}$/,
+  form: "<host>:<port> or dns:<name>:<port>",
+  doc: "An admin listener.",
+})
+
 export type CaptureMode = "refused" | "all" | "off"
 
 const LEAST_TOKEN_CHARACTERS = 16
@@ -24,8 +30,9 @@ const LEAST_TOKEN_CHARACTERS = 16
 export const tokenDoubts = (tokens: {
   readonly token?: string | undefined
   readonly read_token?: string | undefined
-}): readonly (readonly [key: "token" | "read_token", doubt: string])[] =>
-  (["token", "read_token"] as const).flatMap((key) => {
+  readonly replicas_token?: string | undefined
+}): readonly (readonly [key: "token" | "read_token" | "replicas_token", doubt: string])[] =>
+  (["token", "read_token", "replicas_token"] as const).flatMap((key) => {
     const token = tokens[key]
     if (token === undefined || token.length >= LEAST_TOKEN_CHARACTERS) return []
     const doubt = `has ${token.length} characters, few enough to guess; use a random one of at least ${LEAST_TOKEN_CHARACTERS}, as of openssl rand -hex 16`
@@ -88,6 +95,18 @@ export const ADMIN = defineSection({
       reload: "live",
       doc: "A PEM file with the certificate's key.",
     }),
+    replicas: list(replica, {
+      optional: true,
+      needs: "replicas_token",
+      reload: "live",
+      doc: "The admin listeners of all replicas of the service, which page and API of each one show together: `dns:<name>:<port>` for all addresses of a name, as of a headless Service, or `<host>:<port>`. This one may be among them. Over TLS if `tls_certificate` is set. See replicas.md.",
+    }),
+    replicas_token: text({
+      optional: true,
+      secret: true,
+      reload: "live",
+      doc: "Token that replicas present to each other, the same in all of them.",
+    }),
     audit_topic: text({
       ...TOPIC_PLACE,
       optional: true,
@@ -129,10 +148,12 @@ export const ADMIN = defineSection({
     }),
   },
   check({ values, isGiven, wrong, warn }) {
-    const { listen, token, read_token: readToken } = values
+    const { listen, token, read_token: readToken, replicas_token: replicasToken } = values
     for (const [key, doubt] of tokenDoubts(values)) warn(key, doubt)
     if (readToken !== undefined && readToken === token)
       wrong("read_token", "is the same as token, so that its holders could act; set another one")
+    if (replicasToken !== undefined && [token, readToken].includes(replicasToken))
+      wrong("replicas_token", "is the same as another token; set one that replicas alone have")
     if (listen === undefined || listen === "off" || isLoopback(listen.host)) return
     if (!isGiven("token"))
       wrong(

@@ -1,6 +1,5 @@
 import type { ActivitySample } from "../../admin/history.ts"
-import { unanswered, type AdminClient } from "../../admin/admin-client.ts"
-import type { ProcessActivity } from "../../admin/api/shapes.ts"
+import { activityOf, type AdminClient } from "../../admin/admin-client.ts"
 import type { Exclusion, Readiness, Service } from "../../admin/service.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { type Steps, atOnce, inSlices } from "../../clock/slices.ts"
@@ -220,10 +219,7 @@ export class Supervisor implements ReloadableApplication, Running {
   }
 
   async activity(): Promise<readonly ActivitySample[]> {
-    const asked = this.workers().map((it) => it.ask<ProcessActivity[]>("activity").catch(unanswered))
-    return (await Promise.all(asked))
-      .flatMap((it) => it ?? [])
-      .map(({ process, ...activity }) => [process, activity] as const)
+    return activityOf(this.workers())
   }
 
   /** Workers have connections to Kafka alone, each its own. */

@@ -1,0 +1,154 @@
+import { lookup } from "node:dns/promises"
+import manifest from "../../package.json" with { type: "json" }
+import { steadyMs, within } from "../clock/clock.ts"
+import { formatEndpoint, parseEndpoint } from "../config/sections/endpoint.ts"
+import type { Logger } from "../telemetry/log.ts"
+import { activityOf, AdminClient, ANSWER_MS } from "./admin-client.ts"
+import { ApiError } from "./api/problem.ts"
+import { misfit } from "./api/shape.ts"
+import { Overview } from "./api/shapes.ts"
+import type { ActivitySample } from "./history.ts"
+
+/*
+ * The other replicas of the service, whose answers this one's admin API has, too. Each is asked for its overview: every
+ * 5 s, and every second while someone looks. What the last round found is known at once, so that no request waits for a
+ * replica that does not answer; it is asked nothing but its overview until it does.
+ */
+
+export interface ReplicaSettings {
+  /** `host:port`, or `dns:name:port` for all addresses of a name. */
+  readonly places: readonly string[]
+  readonly token: string
+  /** undefined: plain HTTP. */
+  readonly tls: BunFetchRequestInitTLS | undefined
+}
+
+/** Another replica, as the last round found it. */
+export interface Replica {
+  /** Its address; of a name without addresses, the name. */
+  readonly name: string
+  readonly overview: Overview | undefined
+  /** Why its answers are left out; undefined: they are not. */
+  readonly problem: string | undefined
+  readonly client: AdminClient
+  readonly activity: readonly ActivitySample[]
+}
+
+const IDLE_MS = 5000
+/** While someone looks. */
+const FRESH_MS = 1000
+
+export class Replicas {
+  readonly #process: string
+  readonly #log: Pick<Logger, "info" | "warn">
+  #settings: ReplicaSettings | undefined
+  /** Addresses of names, as last resolved. */
+  readonly #resolved = new Map<string, readonly string[]>()
+  #known: readonly Replica[] = []
+  #round: Promise<void> | undefined
+  #roundMs = 0
+  #timer: Timer | undefined
+
+  /** @param process of this service, which its own address leads to */
+  constructor(process: string, log: Pick<Logger, "info" | "warn">) {
+    this.#process = process
+    this.#log = log
+  }
+
+  /** @param settings undefined: there are no replicas */
+  set(settings: ReplicaSettings | undefined): void {
+    if (Bun.deepEquals(settings, this.#settings)) return
+    this.#settings = settings
+    if (settings === undefined) this.#known = []
+    void this.#begin()
+  }
+
+  close(): void {
+    this.#settings = undefined
+    clearTimeout(this.#timer)
+  }
+
+  /** As the last round found them; another one begins soon. */
+  current(): readonly Replica[] {
+    if (this.#settings !== undefined && steadyMs() - this.#roundMs >= FRESH_MS) void this.#begin()
+    return this.#known
+  }
+
+  /** Those whose answers count. */
+  answering(): readonly AdminClient[] {
+    return this.current().flatMap(({ client, problem }) => (problem === undefined ? [client] : []))
+  }
+
+  #begin(): Promise<void> {
+    return (this.#round ??= this.#ask().finally(() => {
+      this.#round = undefined
+      this.#roundMs = steadyMs()
+      clearTimeout(this.#timer)
+      if (this.#settings !== undefined) this.#timer = setTimeout(() => void this.#begin(), IDLE_MS).unref()
+    }))
+  }
+
+  async #ask(): Promise<void> {
+    const settings = this.#settings
+    if (settings === undefined) return
+    const names = (await Promise.all(settings.places.map((it) => this.#addressesOf(it)))).flat()
+    const asked = [...new Set(names)].map((name) => this.#replica(name, settings))
+    const found = await Promise.all(asked)
+    // settings may have changed meanwhile
+    if (settings !== this.#settings) return void setImmediate(() => void this.#begin())
+    const processes = new Set([this.#process])
+    const others = found.filter(({ overview }) => {
+      const isKnown = overview !== undefined && processes.has(overview.process)
+      if (overview !== undefined) processes.add(overview.process)
+      return !isKnown
+    })
+    this.#report(others)
+    this.#known = others
+  }
+
+  /** The addresses of a place; the place itself if its name has none. */
+  async #addressesOf(place: string): Promise<readonly string[]> {
+    if (!place.startsWith(DNS)) return [place]
+    const { host, port } = parseEndpoint(place.slice(DNS.length))!
+    const found = await within(
+      ANSWER_MS,
+      lookup(host, { all: true }).catch(() => []),
+      () => [],
+    )
+    if (found.length > 0)
+      this.#resolved.set(
+        place,
+        found.map(({ address }) => formatEndpoint({ host: address, port })),
+      )
+    return this.#resolved.get(place) ?? [place]
+  }
+
+  async #replica(name: string, { token, tls }: ReplicaSettings): Promise<Replica> {
+    const client = new AdminClient(`${tls === undefined ? "http" : "https"}://${name}`, token, { tls, name })
+    const silent = { name, client, overview: undefined, activity: [] }
+    if (name.startsWith(DNS)) return { ...silent, problem: "the name has no address" }
+    try {
+      const overview = await client.ask<Overview>("overview?pipelines=false")
+      const wrong = misfit(overview, Overview)
+      const { version } = Object(overview) as Partial<Overview>
+      if (typeof version === "string" && version !== manifest.version)
+        return { ...silent, problem: `is Hookline ${version}, this one ${manifest.version}` }
+      if (wrong !== undefined) return { ...silent, problem: `is no Hookline of this version${wrong}` }
+      return { ...silent, overview, problem: undefined, activity: await activityOf([client]) }
+    } catch (error) {
+      const isRefused = error instanceof ApiError && error.status === 401
+      return { ...silent, problem: isRefused ? "has another replicas_token" : (error as Error).message }
+    }
+  }
+
+  #report(others: readonly Replica[]): void {
+    const before = new Map(this.#known.map(({ name, problem }) => [name, problem]))
+    for (const { name, problem } of others) {
+      if (problem === before.get(name)) continue
+      if (problem === undefined) this.#log.info({ replica: name }, "replica answers again")
+      else this.#log.warn({ replica: name, problem }, "replica left out")
+    }
+  }
+}
+
+const DNS = "dns:"

@@ -1,0 +1,293 @@
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { chmod } from "node:fs/promises"
+import { join } from "node:path"
+import manifest from "../../package.json" with { type: "json" }
+import type {
+  CaptureDetail,
+  CaptureExplanation,
+  CaptureSummary,
+  Overview,
+  ReplayOverview,
+  SendResult,
+} from "../../src/admin/api/shapes.ts"
+import { AdminApi } from "../support/admin-api.ts"
+import { makeCertificate } from "../support/certificate.ts"
+import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { freePort } from "../support/ports.ts"
+import { serverSentEvents } from "../support/sse.ts"
+import { overManyConnections, workersConf } from "../support/workers-configuration.ts"
+
+// Three processes that are replicas of one service, and impostors that are not.
+
+setDefaultTimeout(30_000)
+
+const TOKEN = "obviously-fake-token-of-replicas"
+const configuration = (adminPort: number, replicas: readonly string[], more = ""): string => `
+[connection:log]
+directory = log
+[pipeline:webhooks:WebHookSource]
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+[forward:app]
+from = log/webhooks
+url = http://127.0.0.1:9/hook
+[admin]
+listen = 127.0.0.1:${adminPort}
+capture = all
+replicas = ${replicas.join(", ")}
+replicas_token = ${TOKEN}
+${more}`
+
+const ports = await Promise.all([freePort(), freePort(), freePort()])
+const places = ports.map((port) => `127.0.0.1:${port}`)
+const [, placeB, placeC] = places as [string, string, string]
+
+interface Three extends AsyncDisposable {
+  readonly a: AdminApi
+  readonly b: AdminApi
+  readonly c: AdminApi
+}
+const it = sharedByTests(async (): Promise<Three> => {
+  const [a, b, c] = (await Promise.all(ports.map((port) => AdminApi.start(configuration(port, places))))) as [
+    AdminApi,
+    AdminApi,
+    AdminApi,
+  ]
+  return {
+    a,
+    b,
+    c,
+    async [Symbol.asyncDispose]() {
+      for (const one of [a, b, c]) await one[Symbol.asyncDispose]()
+    },
+  }
+})
+
+async function overviewWhere(api: AdminApi, isAwaited: (overview: Overview) => boolean): Promise<Overview> {
+  for (;;) {
+    const overview = await api.get<Overview>("overview")
+    if (isAwaited(overview)) return overview
+    await Bun.sleep(50)
+  }
+}
+const problems = ({ replicas }: Overview): { [replica: string]: string | null } =>
+  Object.fromEntries(replicas.map(({ replica, problem }) => [replica, problem]))
+const allAnswer = ({ replicas }: Overview): boolean =>
+  replicas.length === 2 && replicas.every(({ problem }) => problem === null)
+
+beforeAll(async () => {
+  for (const api of [it.a, it.b, it.c]) await overviewWhere(api, allAnswer)
+})
+
+test("each one names the two others, leaves itself out, and adds up what all have received", async () => {
+  for (const api of [it.a, it.b, it.c, it.c]) {
+    expect(await api.send("webhooks", {}, '{"n":1}')).toBe(200)
+    expect(await api.send("webhooks", {}, "[]")).toBe(400)
+  }
+  await overviewWhere(it.a, ({ forwards }) => forwards.length === 3 && forwards.every(({ lag }) => lag !== 0))
+  const overview = await overviewWhere(it.a, ({ pipelines: [pipeline] }) => {
+    return pipeline!.refusals[0]?.count === 4
+  })
+  expect(overview.replicas.map(({ replica, state }) => [replica, state])).toEqual([
+    [placeB, "ready"],
+    [placeC, "ready"],
+  ])
+  expect(overview.forwards.map(({ replica }) => replica)).toEqual([undefined, placeB, placeC])
+  await it.a.get(`forwards/app@${placeB}/pause`, { method: "POST" })
+  await overviewWhere(it.b, ({ forwards: [own] }) => own!.replica === undefined && own!.paused)
+  await overviewWhere(it.c, ({ forwards }) => forwards.find(({ replica }) => replica === placeB)!.paused)
+})
+
+test("a refused request of one is on the pages of all within two seconds, explained and sent again from there", async () => {
+  await it.b.get("captures", { method: "DELETE" })
+  const live = async (): Promise<CaptureSummary> => {
+    let isSent = false
+    for await (const { name, data } of serverSentEvents(`${it.a.running.adminUrl}/api/live`)) {
+      if (name === "capture") return data as CaptureSummary
+      if (!isSent && name === "overview") {
+        // the stream's first poll is what later ones are compared with
+        await Bun.sleep(1000)
+        expect(await it.c.send("webhooks", {}, "[]")).toBe(400)
+      }
+      isSent ||= name === "overview"
+    }
+    throw new Error("the stream has ended")
+  }
+  const shown = await live()
+  expect(shown).toMatchObject({ replica: placeC, reason: "not_an_object" })
+  expect(Date.now() - shown.at).toBeLessThan(2000)
+  for (const api of [it.a, it.b]) {
+    expect(await api.get<CaptureSummary[]>("captures?outcome=rejected")).toContainEqual(shown)
+    const { summary, body_base64 } = await api.get<CaptureDetail>(`captures/${shown.id}`)
+    expect([summary, Buffer.from(body_base64!, "base64").toString()]).toEqual([shown, "[]"])
+    expect((await api.get<CaptureDetail>("captures/last")).summary.replica).toBe(placeC)
+    expect(
+      await api.get<CaptureExplanation>(`captures/${encodeURIComponent(shown.id)}/explanation`),
+    ).toHaveProperty("result")
+    expect(await api.post<SendResult>(`captures/${shown.id}/resend`)).toMatchObject({ status: 400 })
+  }
+  const [own] = await it.c.get<CaptureSummary[]>("captures?outcome=rejected")
+  expect(own!.replica).toBeUndefined()
+  await it.a.running.logged(({ action }) => action === `POST /api/captures/${shown.id}/resend`)
+  await it.c.running.logged((line) => line["token"] === "replicas_token")
+  await overviewWhere(it.a, (overview) => overview.captured_refusals === 3)
+  await it.a.get("captures", { method: "DELETE" })
+  expect(await it.c.get<CaptureSummary[]>("captures")).toEqual([])
+  expect((await it.a.fetch(`captures/${shown.id}`)).status).toBe(404)
+})
+
+test("a replay of one is listed by all, and paused, resumed and cancelled from there", async () => {
+  expect(await it.b.send("webhooks", {}, '{"n":2}')).toBe(200)
+  expect(await it.b.send("webhooks", {}, '{"n":3}')).toBe(200)
+  const from = { connection: "log", topic: "webhooks" }
+  const to = { connection: "log", topic: "again" }
+  const { id } = await it.b.post<ReplayOverview>("replays", { from, to, rate: 0.1 })
+  const elsewhere = `${id}@${placeB}`
+  const [listed] = await it.a.get<ReplayOverview[]>("replays")
+  expect(listed).toMatchObject({ id: elsewhere, replica: placeB })
+  expect((await it.c.get<ReplayOverview>("replays/last")).id).toBe(elsewhere)
+  for await (const { name, data } of serverSentEvents(`${it.c.running.adminUrl}/api/live`))
+    if (name === "replay" && (data as ReplayOverview).id === elsewhere) break
+  for (const [action, state] of [
+    ["pause", "paused"],
+    ["resume", "running"],
+    ["cancel", "cancelled"],
+  ] as const) {
+    const changed = await it.a.post<ReplayOverview>(`replays/${elsewhere}/${action}`)
+    expect([changed.id, changed.state]).toEqual([elsewhere, state])
+  }
+  expect(await it.b.get<ReplayOverview>(`replays/${id}`)).toMatchObject({ state: "cancelled" })
+})
+
+test("the log level changes in all", async () => {
+  expect(await it.a.post<unknown>("log-level", { level: "debug" }, "PUT")).toEqual({
+    level: "debug",
+    replicas_left_out: [],
+  })
+  for (const api of [it.a, it.b, it.c])
+    expect(await api.get<unknown>("log-level")).toEqual({ level: "debug" })
+  await it.c.post("log-level", { level: "info" }, "PUT")
+})
+
+test("what does not answer, has another version, token or form is named with its reason, and nobody waits for it", async () => {
+  const other = await AdminApi.start(
+    configuration(0, ["127.0.0.1:9"]).replace(
+      TOKEN,
+      "another-obviously-fake-token\ntoken = obviously-fake-main-token",
+    ),
+  )
+  const overview = await it.a.get<Overview>("overview?pipelines=false")
+  const hanging = Promise.withResolvers<Response>()
+  const serving = (answer: () => Response | Promise<Response>) =>
+    Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: answer })
+  using hung = serving(() => hanging.promise)
+  using garbage = serving(() => new Response("<html>"))
+  using json = serving(() => Response.json([{ id: 1 }]))
+  using old = serving(() => Response.json({ ...overview, version: "0.0.9" }))
+  using late = serving(() => Response.json({ ...overview, process: "another", now: Date.now() - 60_000 }))
+  const place = ({ port }: { port?: number | undefined }): string => `127.0.0.1:${port}`
+  const otherPlace = new URL(other.running.adminUrl!).host
+  const adminPort = await freePort()
+  const all = [
+    "127.0.0.1:9",
+    "dns:nothing.invalid:9464",
+    `dns:localhost:${adminPort}`,
+    otherPlace,
+    ...[hung, garbage, json, old, late].map(place),
+  ]
+  await using api = await AdminApi.start(configuration(adminPort, all))
+  const merged = await overviewWhere(api, ({ replicas }) => replicas.length === 8)
+  expect(problems(merged)).toEqual({
+    "127.0.0.1:9": expect.stringContaining("connection refused"),
+    "dns:nothing.invalid:9464": "the name has no address",
+    [otherPlace]: "has another replicas_token",
+    [place(hung)]: expect.stringContaining("no answer in time"),
+    [place(garbage)]: expect.any(String),
+    [place(json)]: expect.stringContaining("is no Hookline of this version"),
+    [place(old)]: `is Hookline 0.0.9, this one ${manifest.version}`,
+    [place(late)]: null,
+  })
+  const texts = merged.attention.map(({ text }) => text)
+  for (const one of all.slice(3)) expect(texts).toContainEqual(expect.stringContaining(one))
+  expect(texts).toContainEqual(expect.stringMatching(/clock of replica .* is \d+ s behind/))
+  await api.running.logged(({ msg, replica }) => msg === "replica left out" && replica === place(hung))
+  // garbage is asked for rows, too, once its overview is one
+  expect(await api.get<CaptureSummary[]>("captures")).toEqual([])
+  const startMs = performance.now()
+  await Promise.all(["overview", "replays", "captures"].map((path) => api.get<unknown>(path)))
+  expect(performance.now() - startMs).toBeLessThan(1000)
+  const { replicas_left_out: leftOut } = await api.post<{ replicas_left_out: string[] }>(
+    "log-level",
+    { level: "info" },
+    "PUT",
+  )
+  expect(leftOut).toContain(place(hung))
+  hanging.resolve(new Response())
+  await other[Symbol.asyncDispose]()
+})
+
+test("one that is killed is named, and merged again after its restart", async () => {
+  const folder = temporaryFolder()
+  const port = await freePort()
+  const text = configuration(port, places)
+  const first = await startHookline(text, { folder: folder.path })
+  await using api = await AdminApi.start(configuration(await freePort(), [`127.0.0.1:${port}`]))
+  await overviewWhere(api, ({ replicas: [one] }) => one?.problem === null)
+  first.signal("SIGKILL")
+  await first.exited
+  await overviewWhere(api, ({ replicas: [one] }) => one?.problem !== null)
+  const second = await startHookline(text, { folder: folder.path })
+  await overviewWhere(api, ({ replicas: [one] }) => one?.problem === null)
+  await api.running.logged(({ msg }) => msg === "replica answers again")
+  await second.stop()
+  folder[Symbol.dispose]()
+})
+
+test("what the workers of a replica refused is listed, shown and sent again from another replica", async () => {
+  const [port, workersPort, webhooks] = await Promise.all([freePort(), freePort(), freePort()])
+  const pair = [`127.0.0.1:${port}`, `127.0.0.1:${workersPort}`]
+  const more = `replicas = ${pair.join(", ")}\nreplicas_token = ${TOKEN}`
+  await using workers = await AdminApi.start(
+    workersConf({ port: webhooks, admin: `127.0.0.1:${workersPort}\ncapture = all\n${more}` }),
+  )
+  await using api = await AdminApi.start(configuration(port, pair))
+  await overviewWhere(api, ({ replicas: [one] }) => one?.problem === null)
+  expect(await overManyConnections(webhooks, 20, "[]", {})).toEqual(Array.from({ length: 20 }, () => 400))
+  const listed = await api.get<CaptureSummary[]>("captures?outcome=rejected")
+  expect(listed.map(({ replica }) => replica)).toEqual(Array.from({ length: 20 }, () => pair[1]))
+  for (const { id } of listed) {
+    const { body_base64, summary } = await api.get<CaptureDetail>(`captures/${id}`)
+    expect([body_base64, summary.id]).toEqual([btoa("[]"), id])
+  }
+  expect(await api.post<SendResult>(`captures/${listed[0]!.id}/resend`)).toMatchObject({ status: 400 })
+  expect(await workers.get<CaptureSummary[]>("captures?outcome=rejected")).toHaveLength(21)
+  await overviewWhere(api, (overview) => overview.captured_refusals === 21)
+})
+
+test("over TLS, with one certificate and tokens, without a name of the other in hosts", async () => {
+  using folder = temporaryFolder()
+  const { pem, privateKey } = makeCertificate("admin", { hosts: ["localhost"], nowMs: Date.now() })
+  const [certificateFile, keyFile] = [join(folder.path, "admin.pem"), join(folder.path, "admin.key")]
+  await Bun.write(certificateFile, pem)
+  await Bun.write(keyFile, privateKey.export({ type: "pkcs8", format: "pem" }))
+  await chmod(keyFile, 0o600)
+  const tlsPorts = await Promise.all([freePort(), freePort()])
+  const all = tlsPorts.map((port) => `localhost:${port}`)
+  const tls = `tls_certificate = ${certificateFile}\ntls_key = ${keyFile}\ntoken = obviously-fake-main-token`
+  const [first, second] = await Promise.all(
+    tlsPorts.map((port) => AdminApi.start(configuration(port, all, tls))),
+  )
+  const init = {
+    headers: { Authorization: "Bearer obviously-fake-main-token" },
+    tls: { rejectUnauthorized: false },
+  }
+  for (;;) {
+    const { replicas } = await first!.get<Overview>("overview", init)
+    if (replicas.length === 1 && replicas[0]!.problem === null) break
+    await Bun.sleep(50)
+  }
+  expect(await second!.send("webhooks", {}, "[]")).toBe(400)
+  const [captured] = await first!.get<CaptureSummary[]>("captures", init)
+  expect(captured!.replica).toBe(all[1])
+  for (const one of [first, second]) await one![Symbol.asyncDispose]()
+})

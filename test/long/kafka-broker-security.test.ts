@@ -8,6 +8,8 @@ import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
+import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { Receiver } from "../support/receiver.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
 import {
@@ -19,7 +21,7 @@ import {
   type OwnKafka,
 } from "../support/kafka.ts"
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const PASSWORD = "not-a-real-password"
 const REAUTHENTICATE_MS = 1000
@@ -169,13 +171,13 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
     expect(new Set(texts).size).toBe(count)
   })
 
-  test("refuses records for a topic that the client may not write to, and takes them once it may", async () => {
-    const topic = freshTopic("guarded")
-    await createTopic(kafka, topic)
-    const allow = (name: string, operation: 4 | 8) => {
+  /** Allows a user something, and by that nobody else. */
+  const allowOf =
+    (resourceType: 2 | 3, resourceName: string) =>
+    (name: string, operation: 3 | 4 | 8): Promise<void> => {
       const entry = {
-        resourceType: ResourceTypes.TOPIC,
-        resourceName: topic,
+        resourceType,
+        resourceName,
         resourcePatternType: ResourcePatternTypes.LITERAL,
         principal: `User:${name}`,
         host: "*",
@@ -184,6 +186,79 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
       }
       return administer(kafka, (admin) => admin.createAcls({ creations: [entry] }))
     }
+
+  const forwarding = (id: string, topic: string, listener: string, url: string): string => `[connection:kafka]
+bootstrap_servers = ${kafka.listener(listener).join(",")}
+security_protocol = ${listener === "BOTH" ? "sasl_ssl" : "sasl_plaintext"}
+sasl_mechanism = SCRAM-SHA-512
+sasl_username = alice
+sasl_password = ${PASSWORD}
+${listener === "BOTH" ? `ssl_ca_location = ${certificates.ca}` : ""}
+[pipeline:hooks:WebHookSource]
+path = /hooks
+[pipeline:hooks:BrokerSink]
+topic = ${topic}
+[forward:${id}]
+from = kafka/${topic}
+url = ${url}
+begin = beginning
+`
+
+  test("lets a forward into its group over SASL_SSL once its user may read it, and until then the overview says why not", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka, topic)
+    const allow = allowOf(ResourceTypes.GROUP, `hookline-forward-${topic}`)
+    await allow("bob", AclOperations.READ)
+    using home = temporaryFolder()
+    await using receiver = new Receiver()
+    await using service = await startHookline(forwarding(topic, topic, "BOTH", receiver.url), {
+      folder: home.path,
+    })
+    const problem = async (): Promise<string | null> => {
+      const response = await fetch(`${service.adminUrl}/api/overview`)
+      return ((await response.json()) as { forwards: [{ problem: string | null }] }).forwards[0].problem
+    }
+    const post = async (): Promise<void> => {
+      const { status } = await fetch(service.urls["hooks"]!, { method: "POST", body: "{}" })
+      expect(status).toBe(200)
+    }
+    await post()
+    await until("a problem", async () => (await problem()) !== null)
+    expect(await problem()).toBe(
+      `the user of the Kafka connection lacks READ on the group hookline-forward-${topic}`,
+    )
+    expect(receiver.all).toHaveLength(0)
+    await allow("alice", AclOperations.READ)
+    await receiver.count(1)
+    await post()
+    await receiver.count(2)
+    expect(receiver.offsets).toEqual([0, 1])
+    await until("no problem", async () => (await problem()) === null)
+    expect(JSON.stringify(service.log)).not.toContain(PASSWORD)
+  })
+
+  test("keeps a forward in its group while its user has to prove itself again and again", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka, topic)
+    using home = temporaryFolder()
+    await using receiver = new Receiver()
+    await using service = await startHookline(forwarding(topic, topic, "SASL", receiver.url), {
+      folder: home.path,
+    })
+    const end = steadyMs() + 4 * REAUTHENTICATE_MS
+    let count = 0
+    for (; steadyMs() < end; count++) {
+      await fetch(service.urls["hooks"]!, { method: "POST", body: "{}" })
+      await receiver.count(count + 1)
+    }
+    expect(receiver.offsets).toEqual([...Array(count).keys()])
+    expect(service.log.filter(({ msg }) => msg === "partitions assigned")).toHaveLength(1)
+  })
+
+  test("refuses records for a topic that the client may not write to, and takes them once it may", async () => {
+    const topic = freshTopic("guarded")
+    await createTopic(kafka, topic)
+    const allow = allowOf(ResourceTypes.TOPIC, topic)
     await allow("bob", AclOperations.WRITE)
     await using broker = openTestBroker({ bootstrapServers: kafka.listener("SASL") }, alice("PLAIN"))
     const publish = (): Promise<unknown> =>

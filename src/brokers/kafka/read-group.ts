@@ -41,7 +41,14 @@ export async function joinKafkaGroup(
     return member
   } catch (error) {
     await member.close()
-    throw error
+    if (errorCodeOf(error) !== GROUP_AUTHORIZATION_FAILED) throw error
+    throw new HooklineError(
+      "unavailable",
+      `the user of the Kafka connection lacks READ on the group ${group}`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 
@@ -95,13 +102,11 @@ const baseOf = (client: KafkaClient) => ({
   ...securityOf(client),
 })
 
-type Security = Pick<ConsumerOptions<Buffer, Buffer, Buffer, Buffer>, "tls" | "tlsServerName" | "sasl">
+type Security = Pick<ConsumerOptions<Buffer, Buffer, Buffer, Buffer>, "tls" | "sasl">
 
 function securityOf({ security: { tls, sasl } }: KafkaClient): Security {
-  const shown =
-    tls === undefined
-      ? {}
-      : { tls: { ...(tls as ConnectionOptions), rejectUnauthorized: true }, tlsServerName: true }
+  // without a server name the certificate is checked for the host, be it a name or an address
+  const shown = tls === undefined ? {} : { tls: { ...(tls as ConnectionOptions), rejectUnauthorized: true } }
   if (sasl === undefined) return shown
   if (sasl.mechanism !== "OAUTHBEARER") return { ...shown, sasl }
   const { mechanism, token, extensions } = sasl

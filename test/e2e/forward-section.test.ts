@@ -174,6 +174,52 @@ test("a record that fails each time is refused after its retries, also once the 
   expect(keysOf(receiver).filter((key) => key !== "poison")).toEqual(others)
 })
 
+test("a section that is changed, moved, removed and added while records are in flight skips none, and keeps the order of each key", async () => {
+  using folder = temporaryFolder()
+  let answering = Promise.withResolvers<void>()
+  let arrived = Promise.withResolvers<void>()
+  const first = new Map<string, number[]>()
+  const answer: Receiver["answer"] = async ({ body }) => {
+    const { k, n } = JSON.parse(body.toString()) as { k: string; n: number }
+    const before = first.getOrInsertComputed(k, () => [])
+    // one that was given up may come again
+    if (!before.includes(n)) before.push(n)
+    arrived.resolve()
+    await answering.promise
+    return new Response()
+  }
+  await using a = new Receiver(answer)
+  await using b = new Receiver(answer)
+  const to = ({ url }: Receiver, concurrency: number) => configuration(url, `concurrency = ${concurrency}`)
+  const without = to(a, 1).split("[forward:app]")[0]!
+  const begins = ({ msg }: { msg?: unknown }): boolean => `${msg}`.startsWith("forwarding log/hooks to")
+  await using service = await startHookline(to(a, 4), { folder: folder.path })
+  let posted = 0
+  const postSome = async (): Promise<void> => {
+    for (const end = posted + 30; posted < end; posted++) {
+      const body = JSON.stringify({ k: `k${posted % 7}`, n: posted })
+      expect((await fetch(service.urls["hooks"]!, { method: "POST", body })).status).toBe(200)
+    }
+  }
+  for (const next of [to(a, 8), to(b, 3), without, to(b, 1), to(a, 4)]) {
+    arrived = Promise.withResolvers()
+    await postSome()
+    if (next !== to(b, 1)) await arrived.promise
+    expect(await reload(service, folder.path, next)).toBe("reloaded")
+    // the first time none is answered in time, and all are given up
+    if (posted === 30) await service.logged((line) => begins(line) && line !== service.log.find(begins))
+    answering.resolve()
+    answering = Promise.withResolvers()
+  }
+  answering.resolve()
+  const count = (): number => [...first.values()].flat().length
+  while (count() < posted) {
+    arrived = Promise.withResolvers()
+    await arrived.promise
+  }
+  for (const order of first.values()) expect(order).toEqual(order.toSorted((x, y) => x - y))
+})
+
 test("a paused section posts nothing until it is resumed, across a reload that changes it and a restart", async () => {
   using folder = temporaryFolder()
   await using receiver = new Receiver()

@@ -119,6 +119,15 @@ export interface OffsetRange {
   readonly end: number
 }
 
+/** Infinity: no limit, or none that is known. */
+export interface TopicRetention {
+  readonly ms: number
+  /** Of a partition of Kafka, or of an embedded log with all its topics. */
+  readonly bytes: number
+  /** What there is of that now, by partition; absent: nothing, or unknown. */
+  readonly held: ReadonlyMap<number, number>
+}
+
 /** Times of records, in milliseconds since 1970. */
 export interface TimeRange {
   /** Records at this time or after it. */
@@ -143,6 +152,8 @@ export interface LogReader {
    * @throws HooklineError `no_topic`, `unavailable`, `no_input`
    */
   ranges(topic: string, times?: TimeRange): Promise<OffsetRange[]>
+  /** What retention keeps of a topic. Absent: all. @throws HooklineError `no_topic`, `unavailable`, `no_input` */
+  retention?(topic: string): Promise<TopicRetention>
   /**
    * Yields the records of these ranges, by offset within each partition and, where all ranges end, by time across
    * them. Ends early when the signal aborts.

@@ -17,28 +17,35 @@ function silent(): ReplayTarget {
 }
 
 test("a log that does not answer is asked once for records that retention is about to delete", async () => {
-  const log = new MemoryLog()
+  const retention = { ms: 200, bytes: Number.POSITIVE_INFINITY, held: new Map() }
+  const log = Object.assign(new MemoryLog(), { retention: async () => retention })
   await log.publish({ topic: "t", key: undefined, value: Buffer.from("a"), headers: [], timestampMs: 1 })
   const stop = new AbortController()
   const answered = Promise.withResolvers<LogReader>()
-  const noted = Promise.withResolvers<void>()
+  const asked = Promise.withResolvers<void>()
+  let noted = Promise.withResolvers<void>()
   const warned = Promise.withResolvers<string>()
   let opened = 0
   const forward = new Forward({
     about: { connection: "log", topic: "t" },
     store: new MemoryPositions(),
     target: silent(),
-    open: () => (opened++ === 0 ? Promise.resolve(log) : answered.promise),
+    open() {
+      if (opened++ === 0) return Promise.resolve(log)
+      asked.resolve()
+      return answered.promise
+    },
     onRefusal: "skip",
     sinceMs: 0,
     signal: stop.signal,
-    retentionMs: 200,
     began: () => {},
-    // each half a second, and by then retention has been looked at 50 times
-    waiting: (_, problem) => problem !== undefined && noted.resolve(),
+    // each half a second, in which retention would be looked at 50 times
+    waiting: () => noted.resolve(),
     warn: warned.resolve,
   })
   const running = forward.run()
+  await asked.promise
+  noted = Promise.withResolvers()
   await noted.promise
   expect(opened).toBe(2)
   answered.resolve(log)

@@ -41,8 +41,6 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
   /** Where a new one begins, in milliseconds since 1970: with records from then on. Undefined: with those after the last. */
   readonly sinceMs: number | undefined
   readonly signal: AbortSignal
-  /** How long the log keeps records, where that is known: of those that are about to be deleted it warns. */
-  readonly retentionMs?: number | undefined
   /** The partitions that this process has; others have the rest. Undefined: it has all. */
   readonly partitions?: ReadonlySet<number> | undefined
   /** Called when a position has been saved. */
@@ -56,8 +54,8 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
 }
 
 const NOTE_MS = 500
-/** The share of the retention after which a waiting record is warned of. It is checked 20 times within the retention, or more often. */
-const WARNED = { part: 0.8, everyMs: 60_000 }
+/** The share of the retention after which a waiting record is warned of: soon after the start, and 20 times within the retention, or more often. */
+const WARNED = { part: 0.8, firstMs: 1000, everyMs: 60_000 }
 
 /** Sends each record of a topic to a target from a durable position, until it is stopped. */
 export class Forward {
@@ -140,7 +138,7 @@ export class Forward {
   }
 
   async #follow(job: ReplayJob, known: readonly OffsetRange[]): Promise<void> {
-    const { about, open, store, waiting, partitions, retentionMs = Number.POSITIVE_INFINITY } = this.#options
+    const { about, open, store, waiting, partitions } = this.#options
     const ended = new AbortController()
     const signal = AbortSignal.any([this.#options.signal, ended.signal])
     signal.addEventListener("abort", () => void job.cancel(), { once: true })
@@ -159,8 +157,7 @@ export class Forward {
       held: (held) => (this.#held = held.filter(({ partition }) => partitions?.has(partition) ?? true)),
       signal,
     })
-    const watches = [watching]
-    if (Number.isFinite(retentionMs)) watches.push(this.#warnOfAge(job, retentionMs, signal))
+    const watches = [watching, this.#warnOfRetention(job, signal)]
     try {
       await Promise.race([job.start(), ...watches, failed.promise])
     } finally {
@@ -180,28 +177,35 @@ export class Forward {
   }
 
   /** Warns of records that retention is about to delete, until the signal aborts. @throws HooklineError other than `unavailable` */
-  async #warnOfAge(job: ReplayJob, retentionMs: number, signal: AbortSignal): Promise<void> {
-    const { about, open, warn } = this.#options
-    const everyMs = Math.min(WARNED.everyMs, retentionMs / 20)
+  async #warnOfRetention(job: ReplayJob, signal: AbortSignal): Promise<void> {
+    const { topic } = this.#options.about
+    const waiting = { signal, mayPass: ({ retryHelps }: HooklineError) => retryHelps }
+    let everyMs = WARNED.firstMs
     for (;;) {
       await pause(everyMs, signal)
       if (signal.aborted) return
       if (this.lag === 0) continue
-      const young = await untilAvailable(
-        async () => {
-          const sinceMs = Date.now() - retentionMs * WARNED.part
-          const reader = await open()
-          return reader.ranges(about.topic, { sinceMs }).finally(() => reader.close())
-        },
-        { signal },
-      )
-      const { next } = job
-      const places = (young ?? [])
-        .filter(({ partition, first }) => (next.get(partition) ?? first) < first)
-        .map(({ partition }) => `${about.topic}[${partition}]@${next.get(partition)}`)
+      const kept = await untilAvailable(() => this.#read(async (it) => it.retention?.(topic)), waiting)
+      if (kept === undefined) return
+      everyMs = Math.min(WARNED.everyMs, kept.ms / 20)
+      const sinceMs = Number.isFinite(kept.ms) ? Date.now() - kept.ms * WARNED.part : undefined
+      const young = await untilAvailable(() => this.#read((it) => it.ranges(topic, { sinceMs })), waiting)
+      const places = (young ?? []).flatMap(({ partition, first, end }) => {
+        const next = job.next.get(partition) ?? first
+        const held = this.#held.find((it) => it.partition === partition)
+        // how many bytes follow is estimated by how many records do
+        const share = held === undefined ? 0 : (end - next) / Math.max(1, end - held.first)
+        const isLarge = share * (kept.held.get(partition) ?? 0) > kept.bytes * WARNED.part
+        return next < first || isLarge ? [`${topic}[${partition}]@${next}`] : []
+      })
       if (places.length > 0)
-        warn(`retention will soon delete waiting records, starting at ${places.join(", ")}`)
+        this.#options.warn(`retention will soon delete waiting records, starting at ${places.join(", ")}`)
     }
+  }
+
+  async #read<T>(read: (reader: LogReader) => Promise<T>): Promise<T> {
+    const reader = await this.#options.open()
+    return read(reader).finally(() => reader.close())
   }
 
   /** Waits for the log and its topic; undefined: until it was stopped. */

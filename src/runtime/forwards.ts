@@ -192,7 +192,6 @@ export class RunningForward extends OwnedSection {
       open: () => this.#service.openReader(connection),
       matches: conditions && ((record) => conditions.every((fits) => fits(record))),
       rate,
-      retentionMs: this.#place.connection.values["retention"] as number | undefined,
       onRefusal,
       saved,
       refused: (record, refusal) => this.#park(record, refusal),

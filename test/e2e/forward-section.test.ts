@@ -292,6 +292,21 @@ test("a section that is wrong keeps no other one from being listed and retried",
   }
 })
 
+test("records that wait are warned of where retention_bytes will delete them, too", async () => {
+  using folder = temporaryFolder()
+  await using receiver = new Receiver(() => new Response("", { status: 503 }))
+  const text = configuration(receiver.url).replace(
+    "directory = log",
+    "directory = log\nretention_bytes = 64KiB",
+  )
+  await using service = await startHookline(text, { folder: folder.path })
+  const large = Array.from({ length: 5 }, (_, n) => `${n}`.repeat(11_000))
+  await post(service, ...large)
+  await service.logged(
+    ({ msg }) => msg === "retention will soon delete waiting records, starting at hooks[0]@0",
+  )
+})
+
 test("a position of hookline forward under the section's id is taken over, and the command refuses the id", async () => {
   using folder = temporaryFolder()
   await using receiver = new Receiver()

@@ -87,6 +87,24 @@ ${more}`
     expect(second.all.length - before).toBe(20)
   })
 
+  test.each([{ "retention.bytes": "20000" }, { "retention.ms": "10000" }])(
+    "records that wait are warned of before the topic's %p deletes them",
+    async (configs) => {
+      const topic = freshTopic()
+      await createTopic(kafka, topic, { partitions: 1, configs })
+      using folder = temporaryFolder()
+      await using receiver = new Receiver(() => new Response("", { status: 503 }))
+      await using service = await startHookline(configuration(topic, receiver.url), { folder: folder.path })
+      await service.logged(({ msg }) => msg === "partitions assigned")
+      const body = JSON.stringify({ k: "k", text: "x".repeat(9000) })
+      for (let n = 0; n < 2; n++)
+        expect((await fetch(service.urls["hooks"]!, { method: "POST", body })).status).toBe(200)
+      await service.logged(
+        ({ msg }) => msg === `retention will soon delete waiting records, starting at ${topic}[0]@0`,
+      )
+    },
+  )
+
   test("a pause holds for all replicas, while none runs, and is ended from a machine that runs none", async () => {
     const topic = freshTopic()
     await createTopic(kafka, topic, { partitions: 2 })

@@ -68,7 +68,7 @@ export const EMBEDDED = defineConnection({
     return { ...acquired, listening: port.listening }
   },
   open: (values, log) => openEmbedded(values, { log, metrics: UNCOUNTED }),
-  openReader: ({ directory }) => openEmbeddedReader(directory),
+  openReader: (values) => openEmbeddedReader(values.directory, values),
   dryRun(values, checkDatabase) {
     const { directory, partitions, kafka_listen: listen } = values
     opening("directory", () => checkDatabase(logIn(directory)))

@@ -3,7 +3,7 @@ import { pause } from "../../clock/clock.ts"
 import { suggest } from "../../config/file/nearest.ts"
 import { HooklineError } from "../../errors.ts"
 import { exists } from "../../process/paths.ts"
-import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
+import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo, TopicRetention } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
 import {
   checkIsKind,
@@ -39,12 +39,15 @@ const BUSY_MS = 5000
  *
  * @throws HooklineError `no_log` if it is missing, `no_input` if it is unreadable
  */
-export function openEmbeddedReader(directory: string): LogReader {
+export function openEmbeddedReader(directory: string, kept: Kept = {}): LogReader {
   const location = logIn(directory)
   if (!exists(location.file))
     throw new HooklineError("no_log", `There is no log in ${directory}: ${location.file} does not exist`)
-  return new EmbeddedReader(location)
+  return new EmbeddedReader(location, openForReading(location), kept)
 }
+
+/** The limits of its connection. */
+type Kept = { readonly [key in "retention" | "retention_bytes"]?: number | undefined }
 
 /** Opens a log's file. @throws HooklineError `no_input` if it is another kind of file, or unreadable */
 export function openForReading(location: DatabaseLocation): Database {
@@ -67,11 +70,13 @@ export function openForReading(location: DatabaseLocation): Database {
 export class EmbeddedReader implements LogReader {
   readonly #db: Database
   readonly #location: DatabaseLocation
+  readonly #kept: Kept
 
   /** @throws HooklineError `no_input` */
-  constructor(location: DatabaseLocation, db = openForReading(location)) {
+  constructor(location: DatabaseLocation, db = openForReading(location), kept: Kept = {}) {
     this.#location = location
     this.#db = db
+    this.#kept = kept
   }
 
   async topics(): Promise<TopicInfo[]> {
@@ -102,6 +107,14 @@ export class EmbeddedReader implements LogReader {
         return { partition: row.partition, first, end: Math.max(first, end) }
       }),
     )()
+  }
+
+  async retention(topic: string): Promise<TopicRetention> {
+    const { retention: ms = Number.POSITIVE_INFINITY, retention_bytes: bytes = Number.POSITIVE_INFINITY } =
+      this.#kept
+    const all = bytes === Number.POSITIVE_INFINITY ? [] : await this.topics()
+    const held = all.reduce((sum, it) => sum + it.bytes!, 0)
+    return { ms, bytes, held: new Map(this.#partitionsOf(topic).map(({ partition }) => [partition, held])) }
   }
 
   async *read(

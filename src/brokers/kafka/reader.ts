@@ -1,4 +1,6 @@
 import {
+  describeLogDirsV1,
+  describeLogDirsV4,
   FetchIsolationLevels,
   fetchV10,
   fetchV11,
@@ -10,7 +12,7 @@ import {
 import { pause } from "../../clock/clock.ts"
 import { HooklineError } from "../../errors.ts"
 import { NO_VALUE } from "../../pipeline/record.ts"
-import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo } from "../broker.ts"
+import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo, TopicRetention } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
 import { AbortedTransactions, isControl, type FetchedBatch } from "./aborted-transactions.ts"
 import { kafkaClient } from "./connection.ts"
@@ -18,10 +20,12 @@ import type { KafkaOptions } from "./options.ts"
 import { partial } from "./failure.ts"
 import { Leaders, orUnavailable, type Led } from "./leaders.ts"
 import { FETCH_WAIT_MS, READ_RETRY_MS } from "./timeouts.ts"
+import { configOf } from "./topic-creation.ts"
 
 /** Versions that name topics; later ones use ids. */
 const FETCH: readonly { readonly api: typeof fetchV12.api }[] = [fetchV12, fetchV11, fetchV10]
 const LIST_OFFSETS = [listOffsetsV7, listOffsetsV4]
+const DESCRIBE_LOG_DIRS = [describeLogDirsV4, describeLogDirsV1]
 
 /**
  * Opens the reading side of a Kafka cluster. It joins no consumer group and commits nothing: it asks each leader for
@@ -44,6 +48,7 @@ export function openKafkaReader(options: KafkaOptions): LogReader {
     },
     clusterId: () => leaders.clusterId(),
     ranges: (topic, times) => findRanges(leaders, topic, times),
+    retention: (topic) => findRetention(leaders, topic),
     async *read(topic, ranges, options) {
       const reading = { ...options, leaders, topic }
       const open = ranges.filter(({ first, end }) => first < end)
@@ -87,6 +92,27 @@ async function findRanges(
     leaders.forget(topic, leading, error)
     throw error
   }
+}
+
+/** By its configuration, and its leaders' log folders, where this client may describe them. */
+async function findRetention(leaders: Leaders, topic: string): Promise<TopicRetention> {
+  const led = await leaders.of(topic)
+  const valueOf = async (key: string): Promise<string | undefined> =>
+    (await orUnavailable(configOf(led[0]!.connection, "TOPIC", [topic], key))).get(topic)
+  const deletes = (await valueOf("cleanup.policy"))?.includes("delete") === true
+  const limitOf = async (key: string): Promise<number> => {
+    const limit = deletes ? Number((await valueOf(key)) ?? -1) : -1
+    return limit < 0 ? Number.POSITIVE_INFINITY : limit
+  }
+  const [ms, bytes] = [await limitOf("retention.ms"), await limitOf("retention.bytes")]
+  const held = new Map<number, number>()
+  for (const { connection, partitions } of Number.isFinite(bytes) ? led : []) {
+    const asked = connection.request(DESCRIBE_LOG_DIRS, [{ name: topic, partitions: [...partitions] }])
+    const { results } = await orUnavailable(partial(asked))
+    for (const one of results.flatMap(({ topics }) => topics).flatMap((it) => it.partitions))
+      held.set(one.partitionIndex, Number(one.partitionSize))
+  }
+  return { ms, bytes, held }
 }
 
 /** The first offsets of a time, by partition; -1: no record is of that time or later. */

@@ -16,6 +16,7 @@ import { RECORD_FORMATS } from "./record-formats.ts"
 import type { ReconcileFlags } from "./reconcile.ts"
 import { declareForward, declareReplay } from "./declare-replay.ts"
 import { declareSend } from "./send.ts"
+import { declareStatus } from "./status.ts"
 import type { TailFlags } from "./tail.ts"
 import { declareVerify } from "./verify.ts"
 
@@ -37,6 +38,7 @@ export function declareProgram(): Command {
   declareForward(program)
   declareReconcile(program)
   declareHealth(program)
+  declareStatus(program)
   declareHelp(program)
   for (const command of program.commands) command.hook("preSubcommand", handOptionsDown)
   return program

@@ -12,7 +12,7 @@ import type {
 } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { makeCertificate } from "../support/certificate.ts"
-import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
 import { overManyConnections, workersConf } from "../support/workers-configuration.ts"
@@ -224,6 +224,29 @@ test("what does not answer, has another version, token or form is named with its
   expect(leftOut).toContain(place(hung))
   hanging.resolve(new Response())
   await other[Symbol.asyncDispose]()
+})
+
+test("status prints what all do, as text and as JSON, and says by its exit status whether events are accepted", async () => {
+  const file = join(it.a.folder, "pipelines.conf")
+  const text = await hookline(["status", "-c", file])
+  expect(text).toMatchObject({ status: 0, stderr: "" })
+  expect(text.stdout).toMatch(/^ready: Hookline /)
+  expect(text.stdout).toMatch(/^webhooks +[\d.]+ +[\d.]+ +\S+ +not_an_object \d+$/m)
+  for (const place of [placeB, placeC]) {
+    expect(text.stdout).toMatch(new RegExp(`^${place} +\\S+ +ready$`, "m"))
+    expect(text.stdout).toMatch(new RegExp(`^app@${place} +\\d+ `, "m"))
+  }
+  const json = await hookline(["status", "--json", "-c", file])
+  expect((JSON.parse(json.stdout) as Overview).replicas).toHaveLength(2)
+  using folder = temporaryFolder()
+  const unready = configuration(await freePort(), ["127.0.0.1:9"])
+    .replace("directory = log", "bootstrap_servers = 127.0.0.1:9")
+    .replace(/\[forward:app\]\n.*\n.*\n/, "")
+  await using running = await startHookline(unready, { folder: folder.path })
+  const other = join(folder.path, "pipelines.conf")
+  expect((await hookline(["status", "-c", other])).status).toBe(1)
+  await running.stop()
+  expect(await hookline(["status", "-c", other])).toMatchObject({ status: 69, stdout: "" })
 })
 
 test("one that is killed is named, and merged again after its restart", async () => {

@@ -1,0 +1,80 @@
+import { misfit, type Shape, type Static } from "../admin/api/shape.ts"
+import { atOnce } from "../clock/slices.ts"
+import { readConfigurationFile } from "../config/file/configuration-file.ts"
+import { isConfigured, loadForCommand } from "../config/file/load.ts"
+import { formatEndpoint } from "../config/sections/endpoint.ts"
+import { HooklineError } from "../errors.ts"
+import { fetchFailure } from "../outgoing/proxied-fetch.ts"
+import { planAdmin } from "../runtime/plan/plan-part.ts"
+import { askAdmin, CA_VARIABLE } from "./ask-admin.ts"
+
+/** The admin API of the service that runs with a configuration file. */
+export class RunningService {
+  readonly #place: Parameters<typeof askAdmin>[0]
+  readonly #address: string
+  readonly #token: string | undefined
+  readonly #file: string
+  /** Where the address stands. */
+  readonly #source: string
+
+  /** Without a file it is at the default address, as `hookline dev` is. @throws HooklineError `config`, `no_input`, `unavailable` where it has no fixed address */
+  constructor(file: string | undefined) {
+    const hasFile = isConfigured(file)
+    const none = { env: process.env, baseDir: process.cwd() }
+    const configuration = hasFile
+      ? loadForCommand(file)
+      : atOnce(readConfigurationFile(new Uint8Array(), "no file", none))
+    const { listen, token, tls_certificate } = planAdmin(configuration)
+    this.#file = configuration.file
+    this.#source = hasFile
+      ? `the [admin] listen of ${this.#file}`
+      : "the default address, since there is no pipelines.conf here and -c names no file"
+    if (listen === "off" || listen.port === 0)
+      throw unavailable(
+        `[admin] listen of ${this.#file} is ${listen === "off" ? "off" : "a port that the system chooses"}: the running service can't be asked; set listen = 127.0.0.1:9464`,
+      )
+    this.#address = formatEndpoint(listen)
+    this.#place = { listen, tls_certificate }
+    this.#token = token
+  }
+
+  /** What the API answers; undefined: it has no such thing. @throws HooklineError `unavailable` */
+  async get<T extends Shape>(path: string, shape: T): Promise<Static<T> | undefined> {
+    const headers = this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    const response = await askAdmin(this.#place, path, { headers, signal }).catch((error: unknown) => {
+      throw unavailable(
+        `no Hookline answers at ${this.#address}, ${this.#source} (${fetchFailure(error, CA_VARIABLE)}); does it run, and with this address?`,
+        error,
+      )
+    })
+    const text = await response.text()
+    if (response.status === 401)
+      throw unavailable(
+        this.#token === undefined
+          ? `the service at ${this.#address} requires a token, and [admin] of ${this.#file} has none; name the file that it runs with`
+          : `the service at ${this.#address} does not accept the token in [admin] of ${this.#file}; it runs with another file, or has not reloaded this one`,
+      )
+    const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true
+    if (response.status === 404 && isProblem) return undefined
+    const value = response.ok ? parse(text) : undefined
+    if (value !== undefined && misfit(value, shape) === undefined) return value as Static<T>
+    throw unavailable(
+      `what listens on ${this.#address} answered ${path} with ${response.status}, not as this version of Hookline does: is it another program, or another version?`,
+    )
+  }
+}
+
+const TIMEOUT_MS = 10_000
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+export const unavailable = (message: string, cause?: unknown): HooklineError =>
+  new HooklineError("unavailable", message, { cause })

@@ -1,0 +1,96 @@
+import type { Command } from "commander"
+import type { Overview } from "../admin/api/shapes.ts"
+import { escapeControls } from "../telemetry/escape-controls.ts"
+import { configFlag, jsonFlag, type ConfigFlags } from "./common-flags.ts"
+import { addDetails } from "./details.ts"
+import { printTable } from "./table.ts"
+
+interface StatusFlags extends ConfigFlags {
+  readonly json?: true
+  readonly watch?: true
+}
+
+const WATCHED_MS = 2000
+
+/** Declares `hookline status`. */
+export function declareStatus(program: Command): void {
+  addDetails(program.command("status"), {
+    notes: `It asks the admin API of the running Hookline of this configuration, with its token. With [admin] replicas the
+figures of pipelines are sums over all replicas.
+
+Exit status: 0 if events are accepted, 1 if not, 69 if no Hookline answers.`,
+    example: "hookline status --watch",
+  })
+    .description("print what the running Hookline does: readiness, rates, refusals, what waits, replicas")
+    .addOption(configFlag())
+    .addOption(jsonFlag("JSON: the overview of the admin API"))
+    .option("--watch", "print it every 2 s, until it is interrupted")
+    .action(status)
+}
+
+/** @throws HooklineError `config`, `no_input`, `unavailable` */
+async function status({ config, json, watch }: StatusFlags): Promise<void> {
+  const [{ RunningService, unavailable }, shapes] = await Promise.all([
+    import("./running-service.ts"),
+    import("../admin/api/shapes.ts"),
+  ])
+  const service = new RunningService(config)
+  for (;;) {
+    const overview = await service.get("/api/overview", shapes.Overview)
+    if (overview === undefined)
+      throw unavailable("the running Hookline has no overview; is it another version?")
+    if (watch && !json && process.stdout.isTTY) console.clear()
+    if (json) console.log(escapeControls(JSON.stringify(overview)))
+    else print(overview)
+    process.exitCode = ["ready", "partly ready"].includes(overview.state) ? 0 : 1
+    if (!watch) return
+    await Bun.sleep(WATCHED_MS)
+  }
+}
+
+function print({ state, version, host, attention, ...lists }: Overview): void {
+  console.log(escapeControls(`${state}: Hookline ${version} on ${host}`))
+  for (const { level, text } of attention) console.log(escapeControls(`${level}: ${text}`))
+  section(
+    ["PIPELINE", "EVENTS/S", "REFUSED/S", "P99 MS", "REFUSED IN 5 MIN"],
+    lists.pipelines.map((it) => [
+      it.id,
+      `${it.events_per_second}`,
+      `${it.refused_per_second}`,
+      `${it.p99_ms ?? "-"}`,
+      it.refusals.map(({ reason, count }) => `${reason} ${count}`).join(", "),
+    ]),
+    [0, 4],
+  )
+  section(
+    ["CONNECTION", "SPOOLED", "STATE"],
+    lists.connections.map(({ id, spool, problem }) => [id, `${spool?.records ?? "-"}`, problem ?? "ready"]),
+    [0, 2],
+  )
+  section(
+    ["FORWARD", "WAITING", "EVENTS/S", "STATE"],
+    lists.forwards.map((it) => [
+      it.id,
+      `${it.lag ?? "-"}`,
+      `${it.per_second}`,
+      it.problem ?? (it.paused ? "paused" : "running"),
+    ]),
+    [0, 3],
+  )
+  section(
+    ["REPLICA", "HOST", "STATE"],
+    lists.replicas.map((it) => [it.replica, it.host ?? "-", it.problem ?? it.state ?? "-"]),
+    [0, 1, 2],
+  )
+}
+
+/** A table after an empty line; nothing without rows. */
+function section(
+  heading: readonly string[],
+  rows: readonly (readonly string[])[],
+  left: readonly number[],
+): void {
+  if (rows.length === 0) return
+  console.log()
+  printTable([heading, ...rows], left)
+}

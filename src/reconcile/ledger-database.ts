@@ -10,7 +10,7 @@ import { LISTINGS } from "./listings.ts"
  * synchronous=FULL. Pages of the sender's list are read in its thread, so that a large one holds up no event loop.
  *
  *   about         JSON: where the list was read to, see Progress
- *   events        id | at: when it was first sent, by the sender's clock | delivery: what redelivers it
+ *   events        id | at, last: when it was first and last sent, or asked for, by the sender's clock | delivery: what redelivers it
  *                 | outcome: accepted, duplicate, dropped, refused 401; null: not known to have ended here for good
  *                 | missed: 1 once the sender listed a failure, or no outcome was found | pending: 1 while the sender tries
  *                 | attempts: how often it was asked for again, or published | asked: the last round in which it was
@@ -73,7 +73,7 @@ export class LedgerDatabase extends DurableDatabase {
         db.run("CREATE TABLE IF NOT EXISTS about (id INTEGER PRIMARY KEY, json TEXT NOT NULL) STRICT")
         db.run(
           `CREATE TABLE IF NOT EXISTS events (
-            id TEXT PRIMARY KEY, at INTEGER NOT NULL, delivery TEXT NOT NULL, outcome TEXT,
+            id TEXT PRIMARY KEY, at INTEGER NOT NULL, last INTEGER NOT NULL, delivery TEXT NOT NULL, outcome TEXT,
             missed INTEGER NOT NULL, pending INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
             asked INTEGER NOT NULL DEFAULT 0, body TEXT
           ) STRICT`,
@@ -110,9 +110,10 @@ export class LedgerDatabase extends DurableDatabase {
       if (next !== undefined && next === current)
         return "its list does not continue: a page names itself as the next"
       const put = this.db.query(
-        `INSERT INTO events (id, at, delivery, outcome, missed, pending, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+        `INSERT INTO events (id, at, last, delivery, outcome, missed, pending, body)
+         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7)
          ON CONFLICT (id) DO UPDATE SET
-           delivery = iif(?2 < at, ?3, delivery), at = min(at, ?2), outcome = coalesce(outcome, ?4),
+           delivery = iif(?2 < at, ?3, delivery), at = min(at, ?2), last = max(last, ?2), outcome = coalesce(outcome, ?4),
            missed = max(missed, ?5), pending = ?6, body = iif(outcome IS NULL, coalesce(?7, body), NULL)`,
       )
       this.transact(() => {
@@ -168,9 +169,11 @@ export class LedgerDatabase extends DurableDatabase {
         )
         .get(mostAttempts)!.at ?? undefined,
 
-    attempt: (id: string, round: number, attempts: number): void => {
-      const count = this.db.query("UPDATE events SET attempts = ?3, asked = ?2 WHERE id = ?1")
-      this.transact(() => count.run(id, round, attempts))
+    attempt: (id: string, round: number, attempts: number, nowMs: number): void => {
+      const count = this.db.query(
+        "UPDATE events SET attempts = ?3, asked = ?2, last = max(last, ?4) WHERE id = ?1",
+      )
+      this.transact(() => count.run(id, round, attempts, nowMs))
     },
 
     settle: (id: string, outcome: string): void => {
@@ -253,12 +256,15 @@ export class LedgerDatabase extends DurableDatabase {
         .map(({ json }) => JSON.parse(json) as Certificate)
     },
 
-    /** Deletes certificates of before a time, and events of before another whose hour is certified, or before them all. */
+    /**
+     * Deletes certificates of before a time, and events that were last sent before another where their hour is certified,
+     * or before both: a list that has a redelivery of an event must not make it a new one.
+     */
     trim: (certificatesBeforeMs: number, eventsBeforeMs: number): void => {
       this.transact(() => {
         this.db
           .query(
-            `DELETE FROM events WHERE at < ?1 OR at < ?2 AND at - at % ${HOUR_MS} IN (SELECT hour FROM certificates)`,
+            `DELETE FROM events WHERE last < ?1 OR last < ?2 AND at - at % ${HOUR_MS} IN (SELECT hour FROM certificates)`,
           )
           .run(certificatesBeforeMs, eventsBeforeMs)
         this.db.query("DELETE FROM certificates WHERE hour < ?").run(certificatesBeforeMs)

@@ -182,6 +182,17 @@ test("what is open after an outage longer than the window is asked for, and its 
   expect(certificates).toMatchObject([{ listed: 1, recovered: 1, revision: 1 }])
 })
 
+test("an event that was given up after an outage of many windows is not taken for a new one by its redeliveries", async () => {
+  const { reconciler, hook, endpoint, asked } = await start({ windowMs: HOUR_MS })
+  hook.deliveredAgoMs = 9 * HOUR_MS
+  endpoint.status = 503
+  await hook.send("a")
+  hook.deliveredAgoMs = 5000
+  await reconciler.pass({ sinceMs: Date.now() - 10 * HOUR_MS })
+  for (let pass = 0; pass < 4; pass++) await reconciler.pass()
+  expect(asked()).toBe(3)
+})
+
 test("nothing is asked for while the pipeline accepts no events, and it costs no attempt", async () => {
   const { reconciler, hook, endpoint, asked } = await start()
   endpoint.status = 503

@@ -219,7 +219,7 @@ export class Reconciler {
   async #recover({ id, delivery, body, attempts: before }: MissingEvent, round: number): Promise<boolean> {
     const { api, ledger, target, shared, log, signal } = this.#of
     const attempts = (await shared?.attempt(id, 1)) ?? before + 1
-    await ledger.do("attempt", id, round, attempts)
+    await ledger.do("attempt", id, round, attempts, api.nowMs())
     if (attempts > MOST_ATTEMPTS) return false
     try {
       const isPublished = api.listing.redeliver === undefined
@@ -233,7 +233,7 @@ export class Reconciler {
       signal.throwIfAborted()
       if (error instanceof LostAnswer) throw error
       await shared?.attempt(id, -1)
-      await ledger.do("attempt", id, round, attempts - 1)
+      await ledger.do("attempt", id, round, attempts - 1, api.nowMs())
       throw error
     }
   }

@@ -177,13 +177,24 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   reconcile(
     "an attempt is counted before it is made",
     "reconcile/reconciler.ts",
-    'await ledger.do("attempt", id, round, attempts)',
-    'await ledger.do("attempt", id, round, before)',
+    'await ledger.do("attempt", id, round, attempts, api.nowMs())',
+    'await ledger.do("attempt", id, round, before, api.nowMs())',
   ),
   reconcile(
     "an attempt that was not made is taken back",
     "reconcile/reconciler.ts",
-    '      await ledger.do("attempt", id, round, attempts - 1)\n',
+    '      await ledger.do("attempt", id, round, attempts - 1, api.nowMs())\n',
+  ),
+  reconcile(
+    "a request whose answer is lost counts as an attempt",
+    "reconcile/reconciler.ts",
+    "      if (error instanceof LostAnswer) throw error\n",
+  ),
+  reconcile(
+    "a redelivery is not requested again within an attempt, where the first request may have been received",
+    "reconcile/sender-api.ts",
+    "isOnce && isSent && ",
+    "false && isOnce && isSent && ",
   ),
   reconcile(
     "an event is asked for once in a pass",
@@ -202,6 +213,12 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "reconcile/reconciler.ts",
     "const OVERLAP = 15",
     "const OVERLAP = 0",
+  ),
+  reconcile(
+    "an event is kept as long as the list may have a redelivery of it",
+    "reconcile/ledger-database.ts",
+    "OR last < ?2",
+    "OR at < ?2",
   ),
   reconcile(
     "a list begins where the last complete pass did",
@@ -226,6 +243,34 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "reconcile/ledger-database.ts",
     "outcome = coalesce(outcome, ?4)",
     "outcome = ?4",
+  ),
+  reconcile(
+    "the first list begins before the time in which none could be read",
+    "reconcile/reconciler.ts",
+    " - (steadyMs() - this.#listedMs)",
+  ),
+  reconcile(
+    "an index is searched by this machine's clock",
+    "reconcile/reconciler.ts",
+    " - (api.nowMs() - Date.now())",
+  ),
+  reconcile(
+    "an hour that a late listing changes is certified again",
+    "reconcile/ledger-database.ts",
+    "if (row !== null && hour < againFromMs) continue",
+    "if (row !== null) continue",
+  ),
+  reconcile(
+    "a certificate that comes again has a higher revision",
+    "reconcile/ledger-database.ts",
+    "revision: (before?.revision ?? 0) + 1",
+    "revision: 1",
+  ),
+  reconcile(
+    "a certificate's record is published before it counts as certified",
+    "reconcile/reconciler.ts",
+    "      await certified(certificate)\n",
+    '      await ledger.do("certify", certificate)\n      await certified(certificate)\n',
   ),
   reconcile(
     "an hour is certified once nothing of it is left to ask for",

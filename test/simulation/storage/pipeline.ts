@@ -7,6 +7,7 @@ import type { DedupeKeys } from "../../../src/dedupe/dedupe-keys.ts"
 import type { Location } from "../../../src/dedupe/location.ts"
 import { dedupeKeysSpec } from "../../../src/dedupe/open-store.ts"
 import { composePipeline, type Handler } from "../../../src/pipeline/compose.ts"
+import type { Processor } from "../../../src/pipeline/event.ts"
 import type { KeyJournal, Record } from "../../../src/pipeline/record.ts"
 import type { Logger } from "../../../src/telemetry/log.ts"
 import { componentContext } from "../../support/component-context.ts"
@@ -93,39 +94,12 @@ export class PipelineTrial {
     const keys = this.#watchKeys(dedupeKeysSpec(location, log).open())
     if (broker.keyJournal !== undefined && where === "with the log")
       keys.store.useJournal?.(broker.keyJournal)
-    return { broker, keys, handler: this.#handler(this.#watchBroker(broker), keys, log) }
-  }
-
-  #handler(broker: Broker, keys: DedupeKeys, log: Logger): Handler {
-    const deliveryTimeoutMs = this.#timeoutMs
-    const context = componentContext({
-      pipeline: PIPELINE,
-      log,
-      connection: () => ({ broker, kind: "embedded", messagingSystem: "hookline", deliveryTimeoutMs }),
-      deliveryTimeoutMs,
-      dedupeKeys: () => keys,
-    })
-    const dedupe = { key: ID, window: 86_400_000, store: "embedded", store_ca: undefined }
-    return composePipeline({
-      pipeline: PIPELINE,
-      processors: [Object.assign(deduplicator.create(dedupe, context), { isBounded: true })],
-      publish: Object.assign(brokerSink.create({ ...SINK, topic: TOPIC, key: "json:/k" }, context), {
-        isBounded: true,
-      }),
-      deadlines: new Deadlines(5000),
-      metrics: context.metrics,
-      log: { isLevelEnabled: () => false, write() {} } as never,
-      partsLog: log,
-    })
+    const parts = { broker: this.#watchBroker(broker), keys, log, deliveryTimeoutMs: this.#timeoutMs }
+    return { broker, keys, handler: handlerOf(parts) }
   }
 
   #watchKeys(keys: DedupeKeys): DedupeKeys {
-    const { end } = keys
-    keys.end = (key, ...rest) => {
-      const kept = end.call(keys, key, ...rest)
-      void Promise.resolve(kept).then((isKept) => isKept || this.#unmarked.add(key))
-      return kept
-    }
+    watchKeys(keys, (key) => this.#unmarked.add(key))
     return keys
   }
 
@@ -216,9 +190,52 @@ export class PipelineTrial {
   }
 }
 
+interface PipelineParts {
+  readonly broker: Broker
+  readonly keys: DedupeKeys
+  readonly log: Logger
+  readonly deliveryTimeoutMs: number
+}
+
+/** A pipeline with a Deduplicator, by the id of its events. @param first processors before it */
+export function handlerOf(
+  { broker, keys, log, deliveryTimeoutMs }: PipelineParts,
+  first: readonly Processor[] = [],
+): Handler {
+  const context = componentContext({
+    pipeline: PIPELINE,
+    log,
+    connection: () => ({ broker, kind: "embedded", messagingSystem: "hookline", deliveryTimeoutMs }),
+    deliveryTimeoutMs,
+    dedupeKeys: () => keys,
+  })
+  const dedupe = { key: ID, window: 86_400_000, store: "embedded", store_ca: undefined }
+  return composePipeline({
+    pipeline: PIPELINE,
+    processors: [...first, Object.assign(deduplicator.create(dedupe, context), { isBounded: true })],
+    publish: Object.assign(brokerSink.create({ ...SINK, topic: TOPIC, key: "json:/k" }, context), {
+      isBounded: true,
+    }),
+    deadlines: new Deadlines(5000),
+    metrics: context.metrics,
+    log: { isLevelEnabled: () => false, write() {} } as never,
+    partsLog: log,
+  })
+}
+
+/** @param lost called with a key that could not be stored */
+export function watchKeys(keys: DedupeKeys, lost: (key: string) => void): void {
+  const { end } = keys
+  keys.end = (key, ...rest) => {
+    const kept = end.call(keys, key, ...rest)
+    void Promise.resolve(kept).then((isKept) => isKept || lost(key))
+    return kept
+  }
+}
+
 /** How long a producer may take to learn anew of its cluster: metadata that is stale is ignored for 5 s. */
 const CLUSTER_RECOVERY_MS = 8000
-const KEY_OF = parseDedupeKey(ID, PIPELINE, undefined)!
+export const KEY_OF = parseDedupeKey(ID, PIPELINE, undefined)!
 /** The other options of the sink as they are by default. */
 const SINK = { cloudevents: "off", trace_headers: "off", value_format: "json" } as Parameters<
   typeof brokerSink.create

@@ -19,7 +19,8 @@ export interface Sent {
   readonly firstMs: number
   /** What the front door answers it always: a refusal for good, or a fault. */
   readonly answer: 400 | 500 | undefined
-  isPublished: boolean
+  /** How often the sender delivers it again by itself. */
+  retries: number
   /** Redeliveries that the API was asked for, and when the last one, in milliseconds since the world began. */
   asked: number
   askedAtMs: number
@@ -37,7 +38,15 @@ export interface SenderSettings {
   /** How many deliveries in a hundred are listed late, or twice. */
   readonly lateListings: number
   readonly latencyMs: number
+  /** How often it delivers an event again by itself. */
+  readonly retries: number
+  /** How long its API is down at first. */
+  readonly downMs: number
 }
+
+/** A webhook's body. */
+export const bodyOf = ({ guid, answer }: Pick<Sent, "guid" | "answer">): string =>
+  JSON.stringify({ id: guid, answer })
 
 const SILENT_MS = 300
 const REFUSED = Object.assign(new Error("connection refused"), { code: "ECONNREFUSED" })
@@ -53,8 +62,8 @@ export class Sender {
   readonly settings: SenderSettings
   isDown = false
   isWell = false
-  /** Delivers to the front door. @returns the status; 0: no answer */
-  deliver: (event: Sent) => number = () => 0
+  /** Delivers to the front door. @param answered called with the status; 0: no answer */
+  deliver: (event: Sent, answered: (status: number) => void) => void = (_, answered) => answered(0)
   /** A redelivery was asked for. */
   asked: (event: Sent) => void = () => {}
   readonly #world: World
@@ -78,7 +87,7 @@ export class Sender {
       guid,
       firstMs: Math.floor(this.nowMs),
       answer,
-      isPublished: false,
+      retries: this.settings.retries,
       asked: 0,
       askedAtMs: Number.NEGATIVE_INFINITY,
       unanswered: 0,
@@ -112,7 +121,8 @@ export class Sender {
 
   #failure(isPost: boolean): Response | "silent" | "lost answer" | "refused connection" | undefined {
     if (this.isWell) return undefined
-    if (this.isDown) return this.#random.pick(["silent", "refused connection", this.#answer(undefined, 503)])
+    if (this.isDown || this.#world.nowMs < this.settings.downMs)
+      return this.#random.pick(["silent", "refused connection", this.#answer(undefined, 503)])
     if (isPost && this.#random.below(100) < this.settings.forbidden) return this.#answer(undefined, 403)
     if (this.#random.below(100) >= this.settings.failing) return undefined
     return this.#random.pick([
@@ -126,9 +136,15 @@ export class Sender {
   }
 
   #deliver(event: Sent): void {
-    const { guid } = event
     const atMs = Math.floor(this.nowMs)
-    const status = this.deliver(event)
+    this.deliver(event, (status) => {
+      this.#list(event, atMs, status)
+      if (status !== 0 && status < 500) return
+      if (event.retries-- > 0) this.#world.after(50 + this.#random.below(500), () => this.#deliver(event))
+    })
+  }
+
+  #list({ guid }: Sent, atMs: number, status: number): void {
     const isLate = this.#random.below(100) < this.settings.lateListings
     const lateMs = isLate ? this.#random.below(8 * this.settings.latencyMs) : 0
     const listedAtMs = this.#world.nowMs + lateMs
@@ -168,6 +184,7 @@ export class Sender {
     const next = `https://api.github.com/repos/a/b/hooks/7/deliveries?cursor=${page.at(-1)?.id}-${begunMs}`
     return this.#answer(
       items.map(({ id: one, guid, atMs, status }) => ({
+        event: JSON.parse(bodyOf(this.sent.get(guid)!)) as unknown,
         id: one,
         guid,
         delivered_at: new Date(atMs).toISOString(),

@@ -230,7 +230,7 @@ test("what is listed twice counts once, and is asked for once", async () => {
 
 test("what is listed only after a complete pass is found by the next one, although the window is shorter", async () => {
   const { reconciler, hook, endpoint } = await start({ windowMs: 100 })
-  hook.deliveredAgoMs = 400
+  hook.deliveredAgoMs = 100
   endpoint.status = 503
   let isListed = false
   hook.before = ({ url }) => (url.includes("/deliveries") && !isListed ? Response.json([]) : undefined)

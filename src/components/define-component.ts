@@ -1,3 +1,4 @@
+import type { SharedLimits } from "./webhook-source/shared-limits.ts"
 import type { OptionSet, Values } from "../config/options/option-types.ts"
 import type { OptionsArgument } from "../config/options/in-code.ts"
 import type { Checking, Section } from "../config/options/section.ts"
@@ -53,6 +54,8 @@ export interface ComponentContext {
   readonly sharedDedupeKeys: () => DedupeKeys | undefined
   /** @internal Whether the pipeline publishes to an embedded log, whose folder has the store `embedded`. */
   readonly hasLogFolder: boolean
+  /** @internal Rate limits that all replicas share; undefined: each has its own. */
+  readonly sharedLimits: SharedLimits | undefined
   /** Processes that share the load, each with an instance of the component. */
   readonly workers: number
 }

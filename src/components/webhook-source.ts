@@ -81,7 +81,7 @@ const OPTIONS = {
     min: 0.001,
     max: 1_000_000,
     optional: true,
-    doc: "Events accepted per second, 0.5 for one in two seconds; others get 429 with Retry-After. Where senders are verified, only verified events count. Default: unlimited.",
+    doc: "Events accepted per second, 0.5 for one in two seconds; others get 429 with Retry-After. Where senders are verified, only verified events count. Of each process, or of all replicas together with `[service] redis`. Default: unlimited.",
   }),
   rate_burst: integer({
     min: 1,
@@ -141,7 +141,7 @@ export const webHookSource = defineComponent({
   },
   verifies: ({ tls_client_ca }) => tls_client_ca !== undefined,
   create(values, context) {
-    const { pipeline, acquire, workers, deliveryTimeoutMs } = context
+    const { pipeline, acquire, workers, deliveryTimeoutMs, sharedLimits } = context
     const { response_status: status, response_body: body, response_content_type: contentType } = values
     const tls = tlsOf(values)
     const { allows, problem } = addressFilter(values, context)
@@ -163,7 +163,7 @@ export const webHookSource = defineComponent({
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
       tls,
-      rateLimit: rateLimitOf(values, { acquire, workers }),
+      rateLimit: rateLimitOf(values, { pipeline, acquire, workers, sharedLimits }),
       unverifiedLimit,
       deliveryTimeoutMs,
       response: { status, body, contentType },
@@ -179,9 +179,12 @@ function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
 
 function rateLimitOf(
   { rate_limit: perSecond, rate_burst: given }: Values<typeof OPTIONS>,
-  { acquire, workers }: Pick<ComponentContext, "acquire" | "workers">,
+  context: Pick<ComponentContext, "pipeline" | "acquire" | "workers" | "sharedLimits">,
 ): RateLimit | undefined {
   if (perSecond === undefined) return undefined
+  const { pipeline, acquire, workers, sharedLimits } = context
+  if (sharedLimits !== undefined)
+    return sharedLimits.limit(pipeline, { perSecond, burst: given ?? Math.ceil(perSecond) })
   // each process gets its share; a burst below one event would admit none
   const burst = Math.max(1, Math.floor((given ?? Math.ceil(perSecond)) / workers))
   const limit = { perSecond: perSecond / workers, burst }

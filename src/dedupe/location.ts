@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path"
-import { isRedisUrl, parseRedisUrl, REDIS_FORM } from "./redis-url.ts"
+import { isRedisUrl, parseRedisUrl, REDIS_FORM } from "../config/sections/redis-url.ts"
 
 /** Where dedupe keys are stored. */
 export type Location =

@@ -152,7 +152,7 @@ const verifying: GivenRoute = {
   handle: async ({ request }, limits) => {
     if (request.headers.get("X-Signature") !== "right") return unverified
     request.isVerified = true
-    return limits?.whenVerified(request) ?? accepted
+    return (await limits?.whenVerified(request)) ?? accepted
   },
 }
 

@@ -101,7 +101,8 @@ export class PipelineEndpoint implements SenderLimits {
       const coding = headers.get("content-encoding")
       const decode = coding === null ? undefined : decoderFor(coding)
       if (decode === "unknown") return this.#answer(info, REFUSALS.content_encoding)
-      const limited = handler.verifiesSenders ? undefined : this.#limitRate()
+      let limited = handler.verifiesSenders ? undefined : this.#limitRate()
+      if (limited instanceof Promise) limited = await limited
       if (limited !== undefined) return this.#answer(info, limited)
 
       // unknown once the connection has broken
@@ -141,7 +142,7 @@ export class PipelineEndpoint implements SenderLimits {
   }
 
   /** Where the pipeline verifies senders, only verified events count against the rate limit. */
-  whenVerified(info: RequestInfo): Rejected | undefined {
+  whenVerified(info: RequestInfo): Rejected | undefined | Promise<Rejected | undefined> {
     if (this.#unverifiedLimit?.isWatching === true) this.#unverifiedLimit.verified(info.remoteAddress)
     return this.#limitRate()
   }
@@ -164,10 +165,10 @@ export class PipelineEndpoint implements SenderLimits {
     return waitS > 0 ? tooMany("unverified_rate_limited", waitS) : undefined
   }
 
-  #limitRate(): Rejected | undefined {
-    const { rateLimit } = this.route
-    const waitS = rateLimit === undefined ? 0 : rateLimit()
-    return waitS > 0 ? tooMany("rate_limited", waitS) : undefined
+  // Hot path: a promise only where the limit asks Redis.
+  #limitRate(): Rejected | undefined | Promise<Rejected | undefined> {
+    const waitS = this.route.rateLimit?.() ?? 0
+    return typeof waitS === "number" ? overLimit(waitS) : waitS.then(overLimit)
   }
 
   /** Counts, logs and answers; `bytes` is the length of the body read. */
@@ -289,3 +290,6 @@ function refusing(refusal: Rejected, { outcomes }: EndpointDeps): Endpoint {
     return problem(refusal, false, info.id)
   }
 }
+
+const overLimit = (waitS: number): Rejected | undefined =>
+  waitS > 0 ? tooMany("rate_limited", waitS) : undefined

@@ -36,7 +36,7 @@ export interface Parts {
 /** Limits that apply once an event's sender is verified. */
 export interface SenderLimits {
   /** Called once for the event; a refusal ends it. */
-  whenVerified(request: RequestInfo): Rejected | undefined
+  whenVerified(request: RequestInfo): Rejected | undefined | Promise<Rejected | undefined>
 }
 
 /** A pipeline without its source, which counts, logs and answers the outcomes. */
@@ -113,7 +113,8 @@ class ComposedPipeline implements Handler, ListSteps, DeadLetters {
       for (let i = 0; outcome === undefined; i++) {
         if (i === verifiedFrom) {
           event.request.isVerified = true
-          outcome = limits?.whenVerified(event.request)
+          const limited = limits?.whenVerified(event.request)
+          outcome = limited instanceof Promise ? await limited : limited
         }
         if (outcome !== undefined) break
         const step = steps[i]

@@ -1,7 +1,7 @@
 import { pause } from "../clock/clock.ts"
 import { doubled } from "../clock/backoff.ts"
 import { HooklineError } from "../errors.ts"
-import { tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
+import { tokenBucket } from "../http/admission/rate-limit.ts"
 import { readJson } from "../json/read.ts"
 import { fetchBounded } from "../outgoing/fetch-bounded.ts"
 import { fetchFailure, isUnsent, proxiedFetch } from "../outgoing/proxied-fetch.ts"
@@ -61,8 +61,8 @@ export class SenderApi {
   readonly #access: SenderAccess
   readonly #base: string
   readonly #signal: AbortSignal
-  readonly #requests: RateLimit
-  readonly #redeliveries: RateLimit
+  readonly #requests: () => number
+  readonly #redeliveries: () => number
   readonly #pauses: typeof PAUSES
   readonly #send: typeof proxiedFetch
   readonly #authorization: Authorization
@@ -227,7 +227,7 @@ export class SenderApi {
     }
   }
 
-  async #wait(limit: RateLimit): Promise<void> {
+  async #wait(limit: () => number): Promise<void> {
     for (let waitS = limit(); waitS > 0; waitS = limit()) await pause(waitS * 1000, this.#signal)
     this.#signal.throwIfAborted()
   }

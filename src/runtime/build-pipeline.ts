@@ -5,12 +5,14 @@ import { fingerprints } from "../config/options/reloading.ts"
 import type { Steps } from "../clock/slices.ts"
 import { nameOf } from "../dedupe/location.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
+import type { RedisServer } from "../dedupe/redis-client.ts"
 import { dedupeKeysSpec } from "../dedupe/open-store.ts"
 import { HooklineError } from "../errors.ts"
 import { contextsOf, createComponent } from "./component-context.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { Transaction } from "./resources.ts"
 import type { Route } from "../http/route.ts"
+import { SharedLimits } from "../components/webhook-source/shared-limits.ts"
 import type { RequestsFrom } from "../http/server.ts"
 import { composePipeline, type Handler } from "../pipeline/compose.ts"
 import { rarely } from "../clock/lasting.ts"
@@ -21,7 +23,7 @@ import type { Receipt, Record } from "../pipeline/record.ts"
 import { once } from "../telemetry/handles.ts"
 import type { Publisher } from "../pipeline/event.ts"
 import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
-import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
+import { redisOf, type Plan, type Planned, type PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./plan/verified.ts"
 import type { Logger } from "../telemetry/log.ts"
@@ -44,6 +46,9 @@ export interface PipelineDependencies {
   /** undefined: own ports. */
   readonly from: RequestsFrom | undefined
 }
+
+/** `redis`: of the limits that replicas share. */
+type Building = PipelineDependencies & { readonly redis: RedisServer | undefined }
 
 /** A pipeline that is open, and what its components use. */
 export class BuiltPipeline {
@@ -126,15 +131,16 @@ export type BuiltPipelines = ReadonlyMap<string, BuiltPipeline>
 /** Builds a plan's pipelines; keeps those with equal options, files and connections. @throws what a `create` throws */
 export function* acquirePipelines(deps: PipelineDependencies): Steps<BuiltPipelines> {
   const built = new Map<string, BuiltPipeline>()
+  const redis = redisOf(deps.plan)
   for (const pipeline of deps.plan.pipelines) {
-    built.set(pipeline.id, acquirePipeline(pipeline, deps))
+    built.set(pipeline.id, acquirePipeline(pipeline, { ...deps, redis }))
     yield
   }
   return built
 }
 
-function acquirePipeline(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
-  const { transaction, connections, plan } = deps
+function acquirePipeline(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
+  const { transaction, connections, plan, redis } = deps
   const { id, source, processors, sink } = pipeline
   // a change of any option reopens; a pipeline that was not read again is the same object
   const files = [source, ...processors, sink].flatMap((it) =>
@@ -142,7 +148,7 @@ function acquirePipeline(pipeline: PlannedPipeline, deps: PipelineDependencies):
   )
   return transaction.acquire({
     name: `pipeline ${id}`,
-    config: [pipeline, files, plan.baseDir, indexOf(pipeline, plan)?.place],
+    config: [pipeline, files, plan.baseDir, indexOf(pipeline, plan)?.place, redis],
     open: () => build(pipeline, deps),
     fits: ({ uses }) =>
       uses.every(([asked, { broker, deliveryTimeoutMs }]) => {
@@ -155,7 +161,7 @@ function acquirePipeline(pipeline: PlannedPipeline, deps: PipelineDependencies):
 const findConnection = (open: OpenConnections, id: string | undefined): OpenConnection | undefined =>
   open.get(id ?? open.keys().next().value ?? "")
 
-function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipeline {
+function build(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
   const { plan, transaction, connections, metrics, log, requestLog, workers, from, topicsAdded } = deps
   const { id, sink } = pipeline
   const built = new BuiltPipeline(sink, topicsAdded)
@@ -184,6 +190,7 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
       built.stores = new Map([...built.stores, [nameOf(location), keys]])
       return keys
     },
+    sharedLimits: sharedLimitsOf(deps),
     workers,
   })
   const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] => {
@@ -206,6 +213,18 @@ function build(pipeline: PlannedPipeline, deps: PipelineDependencies): BuiltPipe
   built.route = route
   if (from?.ports !== false) transaction.onCommit(() => warnIfOpen(pipeline, route, ownLog))
   return built
+}
+
+function sharedLimitsOf({ redis, transaction, log, workers }: Building): SharedLimits | undefined {
+  return (
+    redis &&
+    transaction.acquire({
+      name: "shared rate limits",
+      config: redis,
+      open: () => new SharedLimits(redis, workers, log),
+      close: (it) => it.close(),
+    })
+  )
 }
 
 /** Waits of equal length have one timer, whatever their pipelines. */

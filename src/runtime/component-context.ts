@@ -28,6 +28,8 @@ export interface ContextDependencies {
   readonly openKeys: (location: Location) => DedupeKeys
   /** Whose events the pipeline gets; undefined: it has no Verifier. */
   readonly sender: KnownSender | undefined
+  /** undefined: the service names no Redis. */
+  readonly sharedLimits: ComponentContext["sharedLimits"]
   /** Processes that share the load. */
   readonly workers: number
 }
@@ -35,7 +37,18 @@ export interface ContextDependencies {
 /** Gives a pipeline's components their contexts, one after another. */
 export function contextsOf(
   pipeline: PartsOf,
-  { baseDir, log, metrics, connection, addTopics, acquire, openKeys, sender, workers }: ContextDependencies,
+  {
+    baseDir,
+    log,
+    metrics,
+    connection,
+    addTopics,
+    acquire,
+    openKeys,
+    sender,
+    sharedLimits,
+    workers,
+  }: ContextDependencies,
 ): (title: string) => ComponentContext {
   const { id, source, sink } = pipeline
   const destination =
@@ -84,6 +97,7 @@ export function contextsOf(
       },
       hasLogFolder: destination?.logDirectory !== undefined,
       acquire: (spec) => acquire({ ...spec, name: `${own}/${spec.name}` }),
+      sharedLimits,
       workers,
     }
   }

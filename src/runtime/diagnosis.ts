@@ -20,14 +20,14 @@ import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
 import { checkDatabase } from "../storage/check-database.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
-import type { Logger } from "../telemetry/log.ts"
+import { SILENT, warningLog } from "./warning-log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { adminTls } from "./admin-listener.ts"
 import { contextsOf, createComponent, type PartsOf } from "./component-context.ts"
 import type { OpenConnection } from "./connections.ts"
 import { postOptionsOf } from "./forward-specs.ts"
 import { addressesOf, checkIsFree } from "./plan/addresses.ts"
-import { planOf, resolveDraft, type Draft, type Plan } from "./plan/plan.ts"
+import { planOf, redisOf, resolveDraft, type Draft, type Plan } from "./plan/plan.ts"
 import type { ResolvedDraft } from "./plan/resolved-draft.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
 import { isUnread, senderOf } from "./plan/sender.ts"
@@ -133,8 +133,9 @@ class DryRun {
     for (const { values, ...part } of forwards)
       if (part.isSound()) this.#try([{ ...part, options: values }], () => postOptionsOf(values as never))
     const { alone, running } = this.#options
-    const admin = this.#resolved.admin as unknown as ResolvedPart
-    if (admin.isSound()) this.#try([{ ...admin, options: admin.values }], () => adminTls(admin.values))
+    const { admin, service } = this.#resolved as unknown as { readonly [section: string]: ResolvedPart }
+    this.#trySection(admin!, adminTls)
+    this.#trySection(service!, (values) => this.#needRedis(redisOf({ service: values as Plan["service"] })))
     if (alone || running !== undefined) this.#listen(running?.ports ?? new Set())
   }
 
@@ -192,6 +193,7 @@ class DryRun {
         },
         openKeys: (location) => this.#keysAt(location),
         sender: senderOf(processors),
+        sharedLimits: undefined,
         workers: this.#resolved.service.values.workers ?? 1,
       },
     )
@@ -210,8 +212,16 @@ class DryRun {
     for (const close of opened) close()
   }
 
+  #trySection(section: ResolvedPart, open: (values: ResolvedPart["values"]) => unknown): void {
+    if (section.isSound()) this.#try([{ ...section, options: section.values }], () => open(section.values))
+  }
+
+  #needRedis(server: RedisServer | undefined): void {
+    if (server !== undefined) this.stores.set(`${server.url} ${server.ca}`, server)
+  }
+
   #keysAt(location: StoreLocation): DedupeKeys {
-    if (location.kind === "redis") this.stores.set(`${location.url} ${location.ca}`, location)
+    if (location.kind === "redis") this.#needRedis(location)
     if (location.kind === "embedded") this.#checkDatabase(dedupeFileIn(location.directory))
     return new DedupeKeys(new MemoryKeys({ log: SILENT }))
   }
@@ -270,25 +280,3 @@ const NO_HANDLER: Handler = {
   response: undefined,
   outcomes: [],
 }
-
-const ignore = (): void => {}
-
-/** A log of which warnings and errors are kept. */
-function warningLog(warn: (text: string) => void): Logger {
-  const write = (fields: object | string, message?: string): void =>
-    warn(message ?? (typeof fields === "string" ? fields : JSON.stringify(fields)))
-  const log: Logger = {
-    level: "warn",
-    isLevelEnabled: (level) => level !== "trace" && level !== "debug" && level !== "info",
-    trace: ignore,
-    debug: ignore,
-    info: ignore,
-    warn: write,
-    error: write,
-    fatal: write,
-    child: () => log,
-  }
-  return log
-}
-
-export const SILENT = warningLog(ignore)

@@ -6,7 +6,7 @@ import { Dropped, Rejected } from "../pipeline/outcome.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { nameOf, type ProviderRef } from "../verify/presets/providers.ts"
 import { hasSample, sampleRequest } from "../verify/samples/samples.ts"
-import { SILENT } from "./diagnosis.ts"
+import { SILENT } from "./warning-log.ts"
 import type { Planned, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
 

@@ -156,6 +156,10 @@ export type ServiceOptions = {
   readonly bodyTimeout?: ServiceOptionsGiven["bodyTimeout"]
   /** With several workers: how long one of them may stall, not answering its supervisor, before it is killed and replaced; see workers.md. Default: `10s`. */
   readonly stallTimeout?: ServiceOptionsGiven["stallTimeout"]
+  /** A Redis in which replicas count `rateLimit` together; see limits.md. Default: each process counts its own events. */
+  readonly redis?: ServiceOptionsGiven["redis"]
+  /** PEM file with the CAs that the certificate of a `rediss://` redis is checked against, instead of the public ones. Needs `redis`. */
+  readonly redisCa?: ServiceOptionsGiven["redisCa"]
   /** The lowest level that is logged. Default: `info`. */
   readonly logLevel?: ServiceOptionsGiven["logLevel"]
   /** `auto` is pretty on a terminal and JSON lines elsewhere. Default: `auto`. */
@@ -275,7 +279,7 @@ export type WebHookSourceOptions = {
   readonly contentTypes?: WebHookSourceOptionsGiven["contentTypes"]
   /** How often an event is expected at least. Without one for longer, a log line, the page and the metric `hookline_pipeline_silent` say so. Default: silence is not noticed. */
   readonly expectEvery?: WebHookSourceOptionsGiven["expectEvery"]
-  /** Events accepted per second, 0.5 for one in two seconds; others get 429 with Retry-After. Where senders are verified, only verified events count. Default: unlimited. */
+  /** Events accepted per second, 0.5 for one in two seconds; others get 429 with Retry-After. Where senders are verified, only verified events count. Of each process, or of all replicas together with `[service] redis`. Default: unlimited. */
   readonly rateLimit?: WebHookSourceOptionsGiven["rateLimit"]
   /** Events accepted at once after a pause. Default: as many as `rateLimit` allows in a second, at least 1. Needs `rateLimit`. */
   readonly rateBurst?: WebHookSourceOptionsGiven["rateBurst"]

@@ -223,6 +223,14 @@ async function adminSpeaksTls({ runtime, reload }: Running): Promise<void> {
 }
 
 /** Shows that a value is taken: the behaviour before, the reload, the behaviour after. */
+/** Their rate limits are of another Redis then. */
+async function opensPipelinesAnew({ runtime, reload }: Running): Promise<void> {
+  const [before] = runtime.active.pipelines.values()
+  await reload()
+  const [after] = runtime.active.pipelines.values()
+  expect(after).not.toBe(before)
+}
+
 const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> } = {
   ...Object.fromEntries(fileKinds.map(({ title }) => [`${title} delivery_timeout`, hasDeliveryTimeout])),
   async "Kafka connection spool_max_bytes"({ runtime, reload }) {
@@ -410,6 +418,8 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     await reload()
     expect(runtime.plan.service.stall_timeout).toBe(5000)
   },
+  "service redis": opensPipelinesAnew,
+  "service redis_ca": opensPipelinesAnew,
   async "service log_level"({ runtime, reload }) {
     expect(runtime.log.level).toBe("silent")
     await reload()

@@ -21,6 +21,7 @@ export function componentContext(given: Partial<ComponentContext> = {}): Compone
     dedupeKeys: none,
     sharedDedupeKeys: () => undefined,
     hasLogFolder: false,
+    sharedLimits: undefined,
     workers: 1,
     ...given,
   }

@@ -252,6 +252,8 @@ export function optionChanges(
       drain_timeout: ["20s", "100ms"],
       body_timeout: ["30s", "100ms"],
       stall_timeout: ["10s", "5s"],
+      redis: [undefined, "redis://127.0.0.1:1"],
+      redis_ca: [ca, otherCa, { redis: "rediss://127.0.0.1:1" }],
       log_level: ["silent", "fatal"],
       log_format: ["json", "pretty"],
     },

@@ -1,5 +1,6 @@
 import { LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts"
-import { duration, integer, oneOf, size } from "../options/option-types.ts"
+import { isRedisUrl, REDIS_FORM } from "./redis-url.ts"
+import { duration, file, integer, oneOf, size, text } from "../options/option-types.ts"
 import { defineSection } from "../options/section.ts"
 
 const HOUR_MS = 3_600_000
@@ -54,6 +55,20 @@ export const SERVICE = defineSection({
       default: "10s",
       reload: "live",
       doc: "With several workers: how long one of them may stall, not answering its supervisor, before it is killed and replaced; see workers.md.",
+    }),
+    redis: text({
+      optional: true,
+      secret: true,
+      reload: "live",
+      accepts: isRedisUrl,
+      form: REDIS_FORM,
+      doc: "A Redis in which replicas count `rate_limit` together; see limits.md. Default: each process counts its own events.",
+    }),
+    redis_ca: file({
+      optional: true,
+      needs: "redis",
+      reload: "live",
+      doc: "PEM file with the CAs that the certificate of a `rediss://` redis is checked against, instead of the public ones.",
     }),
     log_level: oneOf(LOG_LEVELS, {
       default: "info",

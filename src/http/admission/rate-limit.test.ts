@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
-import { tokenBucket, type RateLimit } from "./rate-limit.ts"
+import { tokenBucket } from "./rate-limit.ts"
 
 /** A limit whose clock stands where it is set. */
-function limitOf(perSecond: number, burst: number): { limit: RateLimit; at: (ms: number) => void } {
+function limitOf(perSecond: number, burst: number): { limit: () => number; at: (ms: number) => void } {
   let nowMs = 5_000_000
   const limit = tokenBucket({ perSecond, burst, now: () => nowMs })
   return { limit, at: (ms) => (nowMs = 5_000_000 + ms) }

@@ -114,6 +114,8 @@ describe("a plan of the file", () => {
       drain_timeout: 20_000,
       body_timeout: 30_000,
       stall_timeout: 10_000,
+      redis: undefined,
+      redis_ca: undefined,
       log_level: "info",
       log_format: "auto",
     })

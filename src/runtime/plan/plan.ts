@@ -20,7 +20,10 @@ import { TRACES } from "../../config/sections/traces.ts"
 import { FILE_NAME } from "../../config/sections/file-name.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
 import { RECONCILE } from "../../config/sections/reconcile.ts"
+import { readCas } from "../../config/sections/pem-files.ts"
+import { parseRedisUrl } from "../../config/sections/redis-url.ts"
 import { SERVICE } from "../../config/sections/service.ts"
+import type { RedisServer } from "../../dedupe/redis-client.ts"
 import { inSteps, type Steps } from "../../clock/slices.ts"
 import {
   resolvePipelines,
@@ -242,6 +245,14 @@ export function* planOf(resolved: ResolvedDraft): Steps<Plan> {
     service: service.values,
   }
   return plan as unknown as Plan
+}
+
+/** The Redis of `[service]`. @throws HooklineError `config` for its CAs */
+export function redisOf({
+  service: { redis: url, redis_ca: ca },
+}: Pick<Plan, "service">): RedisServer | undefined {
+  if (url === undefined) return undefined
+  return { url, name: parseRedisUrl(url)!.name, ca: ca === undefined ? undefined : readCas("redis_ca", ca) }
 }
 
 const plannedPipeline = ({

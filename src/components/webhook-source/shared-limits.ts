@@ -1,0 +1,211 @@
+import { steadyMs, within } from "../../clock/clock.ts"
+import { Lasting } from "../../clock/lasting.ts"
+import { RedisLink, type RedisServer } from "../../dedupe/redis-client.ts"
+import type { Logger } from "../../telemetry/log.ts"
+import { tokenBucket, type RateLimit } from "../../http/admission/rate-limit.ts"
+
+/*
+ * Rate limits that processes share, in the Redis of `[service]`:
+ *
+ *   hookline:limit:<name>   a token bucket: its tokens at a time of Redis's clock, in milliseconds; absent: full
+ *   hookline:processes      a sorted set of the processes that share, by the second at which each was last seen
+ *
+ * A process takes permits in batches, each by one script call: as many as came within the last BATCH_MS, and at most as many
+ * as the limit allows in that time. It asks for the next batch once half of one is used, so an event waits for Redis only
+ * where none came for a while. When Redis has no more, events are refused without asking until it has.
+ *
+ * While Redis is gone or late, each process has its share: a bucket of its own, of the limit by the number of processes that
+ * was last known.
+ */
+const BATCH_MS = 100
+/** Permits unused for so long go back. */
+const KEPT_MS = 1000
+/** Redis is late after that. */
+const LATE_MS = 250
+const SEEN_EVERY_MS = 1000
+/** How long Redis is gone or late before that is logged. */
+const LOGGED_AFTER_MS = 1000
+
+const TAKE = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local rate, burst, want = ARGV[1] / 1000, tonumber(ARGV[2]), tonumber(ARGV[3])
+local kept = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local tokens = burst
+if kept[1] then tokens = math.min(burst, kept[1] + math.max(0, now - kept[2]) * rate + ARGV[4]) end
+local taken = math.min(want, math.floor(tokens))
+tokens = tokens - taken
+redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', string.format('%.3f', now))
+redis.call('PEXPIRE', KEYS[1], math.ceil(burst / rate) + 1000)
+return { taken, math.ceil((1 - tokens) / rate) }`
+
+const SEEN = `
+local now = tonumber(redis.call('TIME')[1])
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - 10)
+redis.call('EXPIRE', KEYS[1], 60)
+return redis.call('ZCARD', KEYS[1])`
+
+interface Rate {
+  readonly perSecond: number
+  readonly burst: number
+}
+
+/** What the limits of a process share: the connection, and the number of processes. */
+export class SharedLimits {
+  /** Why each process has its share; undefined: Redis counts. */
+  problem: string | undefined = "not connected yet"
+  /** As last known. */
+  processes: number
+  readonly #server: RedisServer
+  readonly #link: RedisLink
+  readonly #log: Pick<Logger, "info" | "error">
+  readonly #outage = new Lasting({ afterMs: LOGGED_AFTER_MS })
+  readonly #id = crypto.randomUUID()
+  readonly #timer: Timer
+
+  /** @param workers processes of this Hookline */
+  constructor(server: RedisServer, workers: number, log: Pick<Logger, "info" | "error">) {
+    this.#server = server
+    this.#log = log
+    this.processes = workers
+    this.#link = new RedisLink(server, { log: SILENT, connected: async () => {} })
+    this.#timer = setInterval(() => void this.#seen().catch(() => {}), SEEN_EVERY_MS)
+  }
+
+  /** A limit that all processes with this name share. */
+  limit(name: string, rate: Rate): RateLimit {
+    const limit = new SharedLimit(`hookline:limit:${name}`, rate, this)
+    return () => limit.take()
+  }
+
+  /** Runs a script on one key. @throws HooklineError `unavailable` when Redis is gone or late, which is logged once */
+  async run(script: string, key: string, args: readonly (string | number)[]): Promise<unknown> {
+    try {
+      const send = this.#link.send("EVAL", [script, "1", key, ...args.map(String)])
+      return await within(LATE_MS, send, () => {
+        throw new Error(`${this.#server.name} did not answer within ${LATE_MS} ms`)
+      })
+    } catch (error) {
+      const { message } = error as Error
+      this.problem = message
+      if (this.#outage.began() !== undefined)
+        this.#log.error(
+          { processes: this.processes },
+          `rate limits are not shared: ${message}; each process has its share of them`,
+        )
+      throw error
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#link.close()
+  }
+
+  async #seen(): Promise<void> {
+    this.processes = Number(await this.run(SEEN, "hookline:processes", [this.#id]))
+    this.problem = undefined
+    const ms = this.#outage.ended()
+    if (ms !== undefined) this.#log.info({ after_ms: ms }, "rate limits are shared again")
+  }
+}
+
+// what fails is logged by `run`
+const SILENT = { info() {}, error() {} }
+
+class SharedLimit {
+  readonly #key: string
+  readonly #rate: Rate
+  readonly #shared: SharedLimits
+  #permits = 0
+  #batch = 0
+  /** Events since the last batch was asked for. */
+  #came = 0
+  #askedMs = steadyMs()
+  #waiting = 0
+  #asking: Promise<void> | undefined
+  /** Until then Redis has none. */
+  #emptyUntilMs = 0
+  #share: { readonly processes: number; readonly take: () => number } | undefined
+
+  constructor(key: string, rate: Rate, shared: SharedLimits) {
+    this.#key = key
+    this.#rate = rate
+    this.#shared = shared
+  }
+
+  take(): number | Promise<number> {
+    if (this.#shared.problem !== undefined) return this.#ofShare()
+    this.#came++
+    if (this.#permits > 0 && steadyMs() - this.#askedMs < KEPT_MS) {
+      this.#permits--
+      if (this.#permits <= this.#batch / 2 && this.#batch > 1) void this.#ask()
+      return 0
+    }
+    return this.#refusal() ?? this.#wait()
+  }
+
+  #refusal(): number | undefined {
+    const leftMs = this.#emptyUntilMs - steadyMs()
+    return leftMs > 0 ? Math.ceil(leftMs / 1000) : undefined
+  }
+
+  async #wait(): Promise<number> {
+    this.#waiting++
+    try {
+      for (;;) {
+        await this.#ask()
+        if (this.#shared.problem !== undefined) return this.#ofShare()
+        if (this.#permits > 0) {
+          this.#permits--
+          return 0
+        }
+        const seconds = this.#refusal()
+        if (seconds !== undefined) return seconds
+      }
+    } finally {
+      this.#waiting--
+    }
+  }
+
+  #ask(): Promise<void> {
+    return (this.#asking ??= this.#takeBatch()
+      .catch(() => {})
+      .finally(() => (this.#asking = undefined)))
+  }
+
+  async #takeBatch(): Promise<void> {
+    if (this.#refusal() !== undefined) return
+    const { perSecond, burst } = this.#rate
+    const nowMs = steadyMs()
+    const sinceMs = nowMs - this.#askedMs
+    const back = sinceMs < KEPT_MS ? 0 : this.#permits
+    this.#permits -= back
+    const expected = (this.#came * BATCH_MS) / Math.max(sinceMs, 1)
+    this.#batch = Math.ceil(Math.min(expected, (perSecond * BATCH_MS) / 1000))
+    this.#came = 0
+    this.#askedMs = nowMs
+    // those that wait may not have come by now
+    await Promise.resolve()
+    const want = Math.max(this.#batch, this.#waiting, 1)
+    const [taken, emptyMs] = (await this.#shared.run(TAKE, this.#key, [perSecond, burst, want, back])) as [
+      number,
+      number,
+    ]
+    this.#permits += taken
+    // it would be asked for each single token otherwise
+    const pauseMs = Math.min(BATCH_MS / 2, (burst / perSecond) * 500)
+    if (taken < want) this.#emptyUntilMs = steadyMs() + Math.max(emptyMs, pauseMs)
+  }
+
+  #ofShare(): number {
+    const { processes } = this.#shared
+    if (this.#share?.processes !== processes) {
+      const { perSecond, burst } = this.#rate
+      const share = { perSecond: perSecond / processes, burst: Math.max(1, Math.floor(burst / processes)) }
+      this.#share = { processes, take: tokenBucket(share) }
+    }
+    return this.#share.take()
+  }
+}

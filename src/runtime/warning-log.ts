@@ -1,0 +1,23 @@
+import type { Logger } from "../telemetry/log.ts"
+
+const ignore = (): void => {}
+
+/** A log of which warnings and errors are kept. */
+export function warningLog(warn: (text: string) => void): Logger {
+  const write = (fields: object | string, message?: string): void =>
+    warn(message ?? (typeof fields === "string" ? fields : JSON.stringify(fields)))
+  const log: Logger = {
+    level: "warn",
+    isLevelEnabled: (level) => level !== "trace" && level !== "debug" && level !== "info",
+    trace: ignore,
+    debug: ignore,
+    info: ignore,
+    warn: write,
+    error: write,
+    fatal: write,
+    child: () => log,
+  }
+  return log
+}
+
+export const SILENT = warningLog(ignore)

@@ -1,0 +1,162 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { join } from "node:path"
+import { steadyMs } from "../../src/clock/clock.ts"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { until } from "../support/kafka-options.ts"
+import { hasRedis, startRedis } from "../support/redis.ts"
+
+setDefaultTimeout(120_000)
+
+const REPLICAS = 3
+const BURST = 10
+
+const configuration = (url: string, limit: string): string => `
+[service]
+redis = ${url}
+[connection:log]
+directory = log
+[pipeline:hooks:WebHookSource]
+${limit}
+[pipeline:hooks:BrokerSink]
+topic = hooks
+`
+
+interface Found {
+  accepted: number
+  refused: number
+}
+
+const post = async (replica: RunningHookline): Promise<Response> =>
+  fetch(replica.urls["hooks"]!, { method: "POST", body: "{}" })
+
+async function postAndCount(replica: RunningHookline, found: Found): Promise<void> {
+  const { status, headers } = await post(replica)
+  if (status === 200) {
+    found.accepted++
+    return
+  }
+  expect([status, Number(headers.get("Retry-After")) > 0]).toEqual([429, true])
+  found.refused++
+}
+
+/** Posts to a replica so often a second, for a while. */
+async function load(replica: RunningHookline, perSecond: number, ms: number): Promise<Found> {
+  const found = { accepted: 0, refused: 0 }
+  const startedMs = steadyMs()
+  const posted: Promise<void>[] = []
+  for (let n = 0; steadyMs() - startedMs < ms;) {
+    const due = ((steadyMs() - startedMs) * perSecond) / 1000
+    for (; n < due; n++) posted.push(postAndCount(replica, found))
+    await Bun.sleep(5)
+  }
+  await Promise.all(posted)
+  return found
+}
+
+/** The sum of what these replicas answer to so many events a second each, and how long that took. */
+async function loadAll(replicas: readonly RunningHookline[], rates: readonly number[], ms: number) {
+  const startedMs = steadyMs()
+  const each = await Promise.all(rates.map((rate, at) => load(replicas[at]!, rate, ms)))
+  const seconds = (steadyMs() - startedMs) / 1000
+  const sum = (of: keyof Found): number => each.reduce((all, it) => all + it[of], 0)
+  return { each, seconds, accepted: sum("accepted"), refused: sum("refused") }
+}
+
+async function startReplicas(url: string, limit: string, folder: string) {
+  const running = await Promise.all(
+    Array.from({ length: REPLICAS }, (_, at) =>
+      startHookline(configuration(url, limit), { folder: join(folder, `${at}`) }),
+    ),
+  )
+  return {
+    running,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(running.map((it) => it.stop()))
+    },
+  }
+}
+
+const print = (what: string, { each, seconds, accepted }: Awaited<ReturnType<typeof loadAll>>): void =>
+  console.log(
+    `${what}: ${(accepted / seconds).toFixed(1)}/s over ${seconds.toFixed(1)} s, by replica ${each.map((it) => it.accepted).join(" + ")}`,
+  )
+
+describe.skipIf(!hasRedis())("a rate_limit that three replicas share in a Redis", () => {
+  test("holds for their sum within 5 %, evenly loaded or not; with Redis gone each has a third, logged once", async () => {
+    using folder = temporaryFolder()
+    await using redis = await startRedis()
+    const limit = 90
+    await using replicas = await startReplicas(
+      redis.url,
+      `rate_limit = ${limit}\nrate_burst = ${BURST}`,
+      folder.path,
+    )
+    const { running } = replicas
+    const processes = async (): Promise<unknown> => redis.send("ZCARD", "hookline:processes")
+    await until("each knows all three", async () => (await processes()) === REPLICAS)
+    await Bun.sleep(1500)
+
+    for (const rates of [
+      [60, 60, 60],
+      [150, 20, 5],
+    ]) {
+      const found = await loadAll(running, rates, 6000)
+      print(`limit ${limit}, load ${rates.join(" + ")}`, found)
+      const expected = limit * found.seconds + BURST
+      expect(found.accepted).toBeGreaterThan(0.95 * expected)
+      expect(found.accepted).toBeLessThan(1.05 * expected)
+    }
+    const commands = (await redis.send("INFO", "commandstats")) as string
+    const calls = Number(/cmdstat_eval:calls=(\d+)/.exec(commands)![1])
+    console.log(`${calls} calls of Redis`)
+
+    await redis.kill()
+    await loadAll(running, [60, 60, 60], 2000)
+    const gone = await loadAll(running, [60, 60, 60], 4000)
+    print(`limit ${limit}, Redis gone`, gone)
+    for (const { accepted } of gone.each)
+      expect(accepted).toBeWithin(0.9 * (limit / REPLICAS) * 4, 1.1 * (limit / REPLICAS) * gone.seconds + 1)
+    await redis.start()
+    await Promise.all(running.map((it) => it.logged(({ msg }) => msg === "rate limits are shared again")))
+    for (const { log } of running)
+      expect(log.filter(({ msg }) => msg.startsWith("rate limits are not shared"))).toMatchObject([
+        { level: "error", processes: REPLICAS },
+      ])
+  })
+
+  test("refuses nobody below it, and an event rarely waits for Redis: one call has the permits for many", async () => {
+    using folder = temporaryFolder()
+    await using redis = await startRedis()
+    await using replicas = await startReplicas(redis.url, "rate_limit = 600", folder.path)
+    await until(
+      "all three have been seen",
+      async () => (await redis.send("ZCARD", "hookline:processes")) === REPLICAS,
+    )
+    await Bun.sleep(1500)
+    await redis.send("CONFIG", "RESETSTAT")
+    const found = await loadAll(replicas.running, [150, 150, 150], 4000)
+    print("limit 600, load 450", found)
+    expect(found.refused).toBe(0)
+    const commands = (await redis.send("INFO", "commandstats")) as string
+    const calls = Number(/cmdstat_eval:calls=(\d+)/.exec(commands)![1])
+    console.log(`${calls} calls of Redis for ${found.accepted} events`)
+    expect(calls).toBeLessThan(found.accepted / 4)
+  })
+
+  test("a Redis that answers late costs an event a quarter of a second at most, and then none", async () => {
+    using folder = temporaryFolder()
+    await using redis = await startRedis()
+    await using replicas = await startReplicas(redis.url, "rate_limit = 600", folder.path)
+    const [replica] = replicas.running
+    await until("it is shared", async () => (await redis.send("EXISTS", "hookline:processes")) === 1)
+    await Bun.sleep(1500)
+    redis.pause()
+    try {
+      const startedMs = steadyMs()
+      expect((await post(replica!)).status).toBe(200)
+      expect(steadyMs() - startedMs).toBeLessThan(250 + 1000)
+    } finally {
+      redis.resume()
+    }
+  })
+})

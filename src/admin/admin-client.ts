@@ -1,3 +1,4 @@
+import { within } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import { ApiError, problemOf } from "./api/problem.ts"
@@ -55,7 +56,13 @@ export class AdminClient {
     if (response.status === 204) return undefined as T
     const answer: unknown = await response.json().catch((error: unknown) => failed(error))
     if (response.ok) return answer as T
-    throw new ApiError(response.status, String((answer as { detail?: string }).detail))
+    throw new ApiError(response.status, String((Object(answer) as { detail?: string }).detail))
+  }
+
+  /** An action; whether it was done within a second. A process that stalls does it later. */
+  async does(path: string, method: string, body?: unknown): Promise<boolean> {
+    const doing = this.ask(path, method, body).then(() => true, unanswered)
+    return (await within(ANSWER_MS, doing, () => false)) ?? false
   }
 
   /** The rows of a list; none: it does not answer. */

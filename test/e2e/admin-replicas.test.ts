@@ -249,13 +249,19 @@ test("status prints what all do, as text and as JSON, and says by its exit statu
   expect(await hookline(["status", "-c", other])).toMatchObject({ status: 69, stdout: "" })
 })
 
-test("one that is killed is named, and merged again after its restart", async () => {
+test("one that hangs is waited for a second and named, one that is killed is named, and merged again after its restart", async () => {
   const folder = temporaryFolder()
   const port = await freePort()
   const text = configuration(port, places)
   const first = await startHookline(text, { folder: folder.path })
   await using api = await AdminApi.start(configuration(await freePort(), [`127.0.0.1:${port}`]))
   await overviewWhere(api, ({ replicas: [one] }) => one?.problem === null)
+  first.signal("SIGSTOP")
+  const startMs = performance.now()
+  const changed = api.post<object>("log-level", { level: "info" }, "PUT")
+  await Promise.all(["overview", "replays", "captures", "captures/last"].map((path) => api.fetch(path)))
+  expect(await changed).toMatchObject({ replicas_left_out: [`127.0.0.1:${port}`] })
+  expect(performance.now() - startMs).toBeLessThan(2500)
   first.signal("SIGKILL")
   await first.exited
   await overviewWhere(api, ({ replicas: [one] }) => one?.problem !== null)
@@ -287,15 +293,18 @@ test("what the workers of a replica refused is listed, shown and sent again from
   await overviewWhere(api, (overview) => overview.captured_refusals === 21)
 })
 
-test("over TLS, with one certificate and tokens, without a name of the other in hosts", async () => {
+test.each([
+  ["by its name", "localhost", "localhost"],
+  ["by its address, which it does not name", "127.0.0.1", "admin.example"],
+])("over TLS with one certificate, %s, the other is asked", async (_, host, named) => {
   using folder = temporaryFolder()
-  const { pem, privateKey } = makeCertificate("admin", { hosts: ["localhost"], nowMs: Date.now() })
+  const { pem, privateKey } = makeCertificate("admin", { hosts: [named], nowMs: Date.now() })
   const [certificateFile, keyFile] = [join(folder.path, "admin.pem"), join(folder.path, "admin.key")]
   await Bun.write(certificateFile, pem)
   await Bun.write(keyFile, privateKey.export({ type: "pkcs8", format: "pem" }))
   await chmod(keyFile, 0o600)
   const tlsPorts = await Promise.all([freePort(), freePort()])
-  const all = tlsPorts.map((port) => `localhost:${port}`)
+  const all = tlsPorts.map((port) => `${host}:${port}`)
   const tls = `tls_certificate = ${certificateFile}\ntls_key = ${keyFile}\ntoken = obviously-fake-main-token`
   const [first, second] = await Promise.all(
     tlsPorts.map((port) => AdminApi.start(configuration(port, all, tls))),

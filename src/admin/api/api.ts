@@ -1,5 +1,5 @@
 import { type AdminAccess, Sessions, type WrongTokens } from "../access.ts"
-import { isToAnswerAlone, splitId, unanswered } from "../admin-client.ts"
+import { isToAnswerAlone, splitId } from "../admin-client.ts"
 import type { Act } from "../audit.ts"
 import type { Replicas } from "../replicas.ts"
 import type { Sampler } from "../sampler.ts"
@@ -104,10 +104,8 @@ function logLevelRoutes({ service, replicas }: Pick<ApiDeps, "service" | "replic
         note({ log_level: level })
         const others = isToAnswerAlone(request) ? [] : replicas.current()
         const changed = others.map(async ({ name, problem, client }) => {
-          const isChanged =
-            problem === undefined &&
-            (await client.ask("log-level", "PUT", { level }).then(() => true, unanswered))
-          return isChanged ? [] : [name]
+          const isDone = problem === undefined && (await client.does("log-level", "PUT", { level }))
+          return isDone ? [] : [name]
         })
         await service.setLogLevel(level)
         return { level: service.logLevel(), replicas_left_out: (await Promise.all(changed)).flat() }

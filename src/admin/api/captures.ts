@@ -63,7 +63,7 @@ const listRoutes = (deps: CaptureDeps): ApiRoute[] => [
       const { service, replicas } = keepersOf(deps, request)
       service.receiver?.captures.clear()
       const others = [...service.workers(), ...replicas]
-      await Promise.all(others.map((it) => it.ask("captures", "DELETE").catch(unanswered)))
+      await Promise.all(others.map((it) => it.does("captures", "DELETE")))
     },
   }),
 ]

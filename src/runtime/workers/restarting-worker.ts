@@ -1,4 +1,4 @@
-import { AdminClient, ANSWER_MS, unanswered } from "../../admin/admin-client.ts"
+import { AdminClient, unanswered } from "../../admin/admin-client.ts"
 import type { Readyz } from "../../admin/probes.ts"
 import type { Exclusion } from "../../admin/service.ts"
 import { steadyMs, within } from "../../clock/clock.ts"
@@ -104,8 +104,7 @@ export class RestartingWorker {
 
   /** Resolves when its process logs at that level; one that stalls does so later. */
   async setLogLevel(level: LogLevel): Promise<void> {
-    const setting = this.#admin?.ask("log-level", "PUT", { level }).catch(unanswered)
-    if (setting !== undefined) await within(ANSWER_MS, setting, () => {})
+    await this.#admin?.does("log-level", "PUT", { level })
   }
 
   /** Reloads its process. @throws HooklineError why it can't; it keeps its configuration */

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test"
 import type { LogReader } from "../brokers/broker.ts"
 import { MemoryLog } from "../brokers/memory/log.ts"
 import { Forward } from "./forward.ts"
-import { MemoryPositions } from "./group-positions.ts"
+import { positionsInMemory } from "./position-tables.ts"
 import type { ReplayTarget, Sent } from "./target.ts"
 
 /** A target that does not answer. */
@@ -28,7 +28,7 @@ test("a log that does not answer is asked once for records that retention is abo
   let opened = 0
   const forward = new Forward({
     about: { connection: "log", topic: "t" },
-    store: new MemoryPositions(),
+    store: positionsInMemory(),
     target: silent(),
     open() {
       if (opened++ === 0) return Promise.resolve(log)

@@ -3,24 +3,6 @@ import type { ForwardAbout, PositionStore } from "./forward.ts"
 import type { Stored } from "./position-tables.ts"
 import type { ReplayFailure, ReplayPosition } from "./progress.ts"
 
-/** The position in a log that ends with the process. */
-export class MemoryPositions implements PositionStore<ForwardAbout> {
-  #stored: Stored<ForwardAbout> | undefined
-  readonly read: PositionStore<ForwardAbout>["read"] = () => this.#stored
-  readonly begin: PositionStore<ForwardAbout>["begin"] = (about, position) => {
-    this.#stored = { about, position }
-  }
-  readonly save: PositionStore<ForwardAbout>["save"] = (position) => {
-    this.#stored = { about: this.#stored!.about, position }
-  }
-  readonly describe: PositionStore<ForwardAbout>["describe"] = (about) => {
-    this.#stored = { about, position: this.#stored!.position }
-  }
-  readonly setWaiting: PositionStore<ForwardAbout>["setWaiting"] = () => {}
-  readonly isPaused: PositionStore<ForwardAbout>["isPaused"] = () => false
-  readonly setPaused: PositionStore<ForwardAbout>["setPaused"] = () => {}
-}
-
 /**
  * The position of a member of a group: the broker has its offsets, for whichever member gets the partition next; a file has
  * the rest, of this process: refused records and counts. Where the group has committed nothing yet, the file's offset counts.

@@ -178,3 +178,10 @@ function readStored<About>(db: Database): Stored<About> | undefined {
     return { about: JSON.parse(json) as About, position: { next, replayed, failed } }
   })()
 }
+
+/** The position in a log that ends with the process. */
+export function positionsInMemory<About>(): PositionTables<About> {
+  const db = new Database(":memory:")
+  createPositionTables(db)
+  return new PositionTables(db, { do: (action) => action(), change: (action) => db.transaction(action)() })
+}

@@ -14,7 +14,8 @@ import type { Record, RecordHeader } from "../pipeline/record.ts"
 import { Forward, type ForwardAbout, type ForwardOptions, type PositionStore } from "../replay/forward.ts"
 import type { DeliveryTarget } from "../replay/handler.ts"
 import type { KeyedTarget } from "../replay/keyed-target.ts"
-import { GroupPositions, MemoryPositions } from "../replay/group-positions.ts"
+import { GroupPositions } from "../replay/group-positions.ts"
+import { positionsInMemory } from "../replay/position-tables.ts"
 import { PositionCalls } from "../replay/position-database.ts"
 import { toShownTarget } from "../replay/request-of-record.ts"
 import type { Refusal } from "../replay/target.ts"
@@ -76,7 +77,7 @@ export class RunningForward extends OwnedSection {
   #forward: Forward | undefined
   #target: KeyedTarget | undefined
   readonly #deadLetters: OwnRecords
-  readonly #inMemory = new MemoryPositions()
+  readonly #inMemory = positionsInMemory<ForwardAbout>()
 
   constructor(spec: ForwardSpec, place: ForwardPlace, service: Service, log: Logger) {
     super(log, {}, "not forwarding")

@@ -1,13 +1,11 @@
 import type { LogReader, StoredRecord } from "../../brokers/broker.ts"
-import type { HooklineError } from "../../errors.ts"
-import { ReplayJob } from "../../replay/job.ts"
+import { Forward, type ForwardAbout } from "../../replay/forward.ts"
 import type { Attempt, OnAttempt } from "../../replay/attempt.ts"
 import { urlTarget } from "../../replay/post.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
-import { untilAvailable } from "../../replay/until-available.ts"
+import { positionsInMemory } from "../../replay/position-tables.ts"
 
-/** How often a log or topic that does not exist yet is polled. */
-const WAIT_MS = 250
+const ignore = (): void => {}
 
 /** What the target said of a record: the result, or why it is tried again. */
 export interface Forwarded {
@@ -57,25 +55,22 @@ export class Forwarding {
     await Promise.all(this.#following.values())
   }
 
-  async #follow(connection: string, topic: string): Promise<void> {
-    const { openReader, sinceMs } = this.#options
-    const { signal } = this.#stop
-    const awaiting = { signal, everyMs: WAIT_MS, mayPass: ({ retryHelps }: HooklineError) => retryHelps }
-    const reader = await untilAvailable(() => openReader(connection), awaiting)
-    if (reader === undefined) return
-    try {
-      const ranges = await untilAvailable(() => reader.ranges(topic, { sinceMs }), awaiting)
-      if (ranges === undefined) return
-      const open = ranges.map((range) => ({ ...range, end: Number.POSITIVE_INFINITY }))
-      const target = urlTarget(this.#options.target, { attempted: this.#attempted() })
-      const selection = { topic, ranges: open, partitions: open.length }
-      const job = new ReplayJob({ reader, selection, target, onRefusal: "skip" })
-      signal.addEventListener("abort", () => void job.cancel(), { once: true })
-      if (!signal.aborted) await job.start()
-      if (job.error !== undefined) throw job.error
-    } finally {
-      await reader.close()
-    }
+  #follow(connection: string, topic: string): Promise<void> {
+    const { openReader, sinceMs, target } = this.#options
+    const about = { connection, topic, url: target.href }
+    const forward = new Forward({
+      about,
+      store: positionsInMemory<ForwardAbout>(),
+      target: urlTarget(target, { attempted: this.#attempted() }),
+      open: () => openReader(connection),
+      onRefusal: "skip",
+      sinceMs,
+      signal: this.#stop.signal,
+      waiting: ignore,
+      began: ignore,
+      warn: ignore,
+    })
+    return forward.run()
   }
 
   /** Reports results, and of attempts in a row that fail the first. */

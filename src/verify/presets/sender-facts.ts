@@ -175,8 +175,8 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   ],
   workos: [
     {
-      source: "https://github.com/workos/workos-node/blob/main/src/events/events.ts",
-      lists: "`GET /events?events[]=&range_start=&range_end=`",
+      source: "https://workos.com/docs/reference/events",
+      lists: "`GET /events?events[]=&range_start=&range_end=`, kept for 30 days",
     },
     {
       source: "https://github.com/workos/skills/blob/main/skills/workos/workos-events.md",
@@ -194,8 +194,8 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   ],
   paddle: [
     {
-      source: "https://github.com/PaddleHQ/paddle-node-sdk/tree/main/src/resources/notifications",
-      lists: "`GET /notifications?status=failed`",
+      source: "https://developer.paddle.com/api-reference/notifications/replay-notification",
+      lists: "`GET /notifications?status=failed`, kept for 90 days",
       resends: "`POST /notifications/{id}/replay`",
     },
     {

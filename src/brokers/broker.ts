@@ -146,6 +146,12 @@ export interface LogReader {
    */
   clusterId(): Promise<string | undefined>
   /**
+   * The id of a topic, of which one that is created again under its name has another; undefined: it has none.
+   *
+   * @throws HooklineError `unavailable`
+   */
+  topicId?(topic: string): Promise<string | undefined>
+  /**
    * The offsets that a topic holds now, for each partition. With times: from the first record at or after `sinceMs`,
    * before the first one at or after `untilMs`.
    *

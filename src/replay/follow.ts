@@ -49,6 +49,8 @@ export async function watchPartitions(
   found: {
     readonly added: (ranges: readonly OffsetRange[]) => void
     readonly held: (ranges: readonly OffsetRange[]) => void
+    /** Called with the topic's id, where it has one. */
+    readonly identified: (id: string | undefined) => void
     readonly signal: AbortSignal
   },
 ): Promise<void> {
@@ -58,9 +60,11 @@ export async function watchPartitions(
     await pause(LOOK_MS, signal)
     if (signal.aborted) return
     try {
-      const reader = await open()
-      const ranges = await reader.ranges(topic).finally(() => reader.close())
+      await using opened = new AsyncDisposableStack()
+      const reader = opened.adopt(await open(), (it) => it.close())
+      const ranges = await reader.ranges(topic)
       found.held(ranges)
+      found.identified(await reader.topicId?.(topic))
       const others = ranges.filter(({ partition }) => !partitions.has(partition))
       if (others.length === 0) continue
       for (const { partition } of others) partitions.add(partition)

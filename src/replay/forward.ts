@@ -19,6 +19,8 @@ export interface ForwardAbout {
   readonly url?: string
   /** The id of the log that the position is of: another log has other records at these offsets. */
   readonly clusterId?: string
+  /** The id of the topic, where topics have one: one that was created again has other records, too. */
+  readonly topicId?: string
 }
 
 /** Where the position of a forward is kept. What `save` was given is durable when it returns, or resolves. */
@@ -101,11 +103,11 @@ export class Forward {
     const { about, store, target, began, warn, matches, rate, onRefusal, refused } = this.#options
     const found = await this.#find()
     if (found === undefined) return
-    const { reader, all, held, clusterId } = found
+    const { reader, all, held, clusterId, topicId } = found
     this.#held = held
     this.#clusterId = clusterId ?? ""
     try {
-      const position = await this.#position(reader, held, clusterId)
+      const position = await this.#position(reader, held, { clusterId, topicId })
       const { ranges, gaps } = endlessFrom(position, held)
       for (const gap of gaps) warn(describeGap(about.topic, gap))
       const left = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
@@ -129,7 +131,7 @@ export class Forward {
       })
       this.#job = job
       await this.#pauseOrResume(job)
-      await this.#follow(job, all)
+      await this.#follow(job, all, topicId)
       if (job.error !== undefined) throw job.error
     } finally {
       this.#job = undefined
@@ -137,7 +139,7 @@ export class Forward {
     }
   }
 
-  async #follow(job: ReplayJob, known: readonly OffsetRange[]): Promise<void> {
+  async #follow(job: ReplayJob, known: readonly OffsetRange[], topicId: string | undefined): Promise<void> {
     const { about, open, store, waiting, partitions } = this.#options
     const ended = new AbortController()
     const signal = AbortSignal.any([this.#options.signal, ended.signal])
@@ -153,6 +155,10 @@ export class Forward {
       added: (more) => {
         if (partitions === undefined) return job.extend(more)
         failed.reject(new HooklineError("unavailable", `topic ${about.topic} has more partitions`))
+      },
+      identified: (id) => {
+        if (isReplaced(topicId, id))
+          failed.reject(new HooklineError("unavailable", `topic ${about.topic} was created again`))
       },
       held: (held) => (this.#held = held.filter(({ partition }) => partitions?.has(partition) ?? true)),
       signal,
@@ -221,8 +227,9 @@ export class Forward {
       const all = await reader.ranges(about.topic)
       const held = all.filter(({ partition }) => this.#options.partitions?.has(partition) ?? true)
       const clusterId = await reader.clusterId()
+      const topicId = await reader.topicId?.(about.topic)
       opened.move()
-      return { reader, all, held, clusterId }
+      return { reader, all, held, clusterId, topicId }
     }
     return untilAvailable(attempt, {
       signal,
@@ -240,11 +247,15 @@ export class Forward {
   async #position(
     reader: LogReader,
     held: readonly OffsetRange[],
-    clusterId: string | undefined,
+    { clusterId, topicId }: { readonly clusterId: string | undefined; readonly topicId: string | undefined },
   ): Promise<ReplayPosition> {
     const { store, sinceMs, warn } = this.#options
     const stored = await store.read()
-    const about = { ...this.#options.about, ...(clusterId !== undefined && { clusterId }) }
+    const about = {
+      ...this.#options.about,
+      ...(clusterId !== undefined && { clusterId }),
+      ...(topicId !== undefined && { topicId }),
+    }
     const { connection, topic } = about
     if (stored === undefined) {
       const since = sinceMs === undefined ? held : await reader.ranges(topic, { sinceMs })
@@ -260,7 +271,15 @@ export class Forward {
       )
       return this.#begin(about, [])
     }
-    if (before === undefined && clusterId !== undefined) await store.describe(about)
+    if (isReplaced(stored.about.topicId, topicId)) {
+      warn(
+        `topic ${topic} was created again: forwarding it from its beginning; the failures of the former topic are removed`,
+      )
+      return this.#begin(about, [])
+    }
+    const isNew = (of: string | undefined, now: string | undefined): boolean =>
+      of === undefined && now !== undefined
+    if (isNew(before, clusterId) || isNew(stored.about.topicId, topicId)) await store.describe(about)
     return stored.position
   }
 

@@ -8,7 +8,9 @@ import {
   type RunningHookline,
 } from "../support/hookline.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
-import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
+import { canStartKafka, createTopic, deleteTopic, freshTopic } from "../support/kafka.ts"
+import { openTestBroker } from "../support/kafka-options.ts"
+import { steadyMs } from "../../src/clock/clock.ts"
 import { Receiver } from "../support/receiver.ts"
 
 setDefaultTimeout(120_000)
@@ -42,6 +44,41 @@ ${more}`
     receiver.all.map(({ partition, offset }) => `${partition}:${offset}`)
   const partitionsOf = (receiver: Receiver, from: number): number[] =>
     [...new Set(receiver.all.slice(from).map(({ partition }) => partition))].toSorted()
+
+  test("a topic that is created again is posted from its beginning, also where it has more records than the position", async () => {
+    const topic = freshTopic()
+    using folder = temporaryFolder()
+    await using receiver = new Receiver()
+    const text = configuration(topic, receiver.url)
+    const fill = async (count: number): Promise<void> => {
+      await using broker = openTestBroker(kafka)
+      for (let n = 0; n < count; n++)
+        await broker.publish({ topic, value: Buffer.from("{}") }, steadyMs() + 30_000)
+    }
+    const again = async (count: number): Promise<void> => {
+      receiver.all.length = 0
+      await deleteTopic(kafka, topic)
+      await createTopic(kafka, topic)
+      await fill(count)
+    }
+    const all = async (count: number): Promise<void> => {
+      while (new Set(receiver.offsets).size < count) await receiver.count(receiver.all.length + 1)
+    }
+    await createTopic(kafka, topic)
+    {
+      await using service = await startHookline(text, { folder: folder.path })
+      await service.logged(({ msg }) => msg === "partitions assigned")
+      await post(service.urls["hooks"]!, 5)
+      await all(5)
+      await service.stop()
+    }
+    await again(10)
+    await using service = await startHookline(text, { folder: folder.path })
+    await service.logged(({ msg }) => msg.startsWith(`topic ${topic} was created again`))
+    await all(10)
+    await again(20)
+    await all(20)
+  })
 
   test("replicas share the partitions, take over what another leaves or dies with, and lose no position with their folders", async () => {
     const topic = freshTopic()

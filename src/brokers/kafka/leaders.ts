@@ -6,6 +6,9 @@ import { partial, unavailable } from "./failure.ts"
 import { METADATA, type Metadata } from "./metadata.ts"
 import { READ_TIMEOUT_MS } from "./timeouts.ts"
 
+/** The id of a topic of brokers before Kafka 2.8. */
+const NO_ID = "00000000-0000-0000-0000-000000000000"
+
 /** A leader and what it leads of a topic. */
 export interface Led {
   readonly connection: KafkaConnection
@@ -35,6 +38,13 @@ export class Leaders {
   async clusterId(): Promise<string | undefined> {
     const { clusterId } = await this.#metadata([])
     return clusterId ?? undefined
+  }
+
+  /** undefined: the brokers give none. @throws HooklineError `unavailable` */
+  async topicId(topic: string): Promise<string | undefined> {
+    const { topics } = await this.#metadata([topic])
+    const id = topics.find(({ name }) => name === topic)?.topicId
+    return id === NO_ID ? undefined : id
   }
 
   /** The leaders of a topic's partitions. @throws HooklineError `no_topic`, `refused`, `unavailable` */

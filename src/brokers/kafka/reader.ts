@@ -47,6 +47,7 @@ export function openKafkaReader(options: KafkaOptions): LogReader {
       return Promise.all(infos)
     },
     clusterId: () => leaders.clusterId(),
+    topicId: (topic) => leaders.topicId(topic),
     ranges: (topic, times) => findRanges(leaders, topic, times),
     retention: (topic) => findRetention(leaders, topic),
     async *read(topic, ranges, options) {

@@ -120,6 +120,22 @@ test.each([500, 408, 425, 429])("%d is tried again", async (status) => {
   expect(seen).toHaveLength(2)
 })
 
+test("an answer that is no HTTP is tried again", async () => {
+  let answers = 0
+  using listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket) {
+        socket.end(answers++ === 0 ? "garbage\r\n\r\n" : "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+      },
+    },
+  })
+  const ended = await deliver(new URL(`http://127.0.0.1:${listener.port}/`), record, { attempted })
+  expect(ended).toMatchObject({ outcome: "delivered" })
+  expect(retries).toHaveLength(2)
+})
+
 test("pauses grow until the record is accepted", async () => {
   const { url } = target(answer(503), answer(503), answer(200))
   await deliver(url, record, { attempted })

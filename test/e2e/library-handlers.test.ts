@@ -107,6 +107,70 @@ describe("a handler", () => {
     expect(signals[0]!.aborted).toBe(true)
   })
 
+  test("that answers after its deadline is called again, and what it answers then does not count", async () => {
+    const calls: { readonly attempt: number; readonly answer: () => void }[] = []
+    const post = await start(
+      (_, { attempt }) => new Promise<void>((answer) => void calls.push({ attempt, answer })),
+      { timeout: 200, retries: 9 },
+    )
+    await post("a")
+    await until("a second call", () => calls.length === 2)
+    calls[0]!.answer()
+    // after the first one's answer, since nothing has counted as handled
+    await until("a third call", () => calls.length === 3)
+    expect(calls.map(({ attempt }) => attempt)).toEqual([1, 2, 3])
+    calls[2]!.answer()
+    await app!.stop()
+    const next = kept()
+    const postAgain = await start(next.handler)
+    await postAgain("b")
+    await until("handled", () => next.events.length > 0)
+    expect(next.events.map(({ offset }) => offset)).toEqual([1])
+  })
+
+  test("whose group another application has waits, and takes over when that one has stopped", async () => {
+    const first = kept()
+    const post = await start(first.handler)
+    await post("a")
+    await until("handled", () => first.events.length === 1)
+    const second = kept()
+    const other = new Application({ service: { logLevel: "silent" } })
+    other.registerConnection("log", embeddedConnection({ directory: join(folder.path, "log") }))
+    other.registerConnection("own", memoryConnection())
+    other
+      .addPipeline(
+        new Pipeline("q", {
+          source: webHookSource({ path: "/other" }),
+          processors: [],
+          sink: brokerSink({ connection: "own", topic: "t" }),
+        }),
+      )
+      .handle("log/t", second.handler)
+    await other.start({ listen: false })
+    await post("b")
+    await until("handled", () => first.events.length === 2)
+    expect(second.events).toHaveLength(0)
+    await post("c")
+    await until("handled", () => first.events.length === 3)
+    await app!.stop()
+    app = other
+    const last = new Application({ service: { logLevel: "silent" } })
+    last.registerConnection("log", embeddedConnection({ directory: join(folder.path, "log") }))
+    last.addPipeline(
+      new Pipeline("p", {
+        source: webHookSource({ path: "/in" }),
+        processors: [],
+        sink: brokerSink({ topic: "t" }),
+      }),
+    )
+    await last.start({ listen: false })
+    const request = new Request("http://localhost/in", { method: "POST", body: "{}" })
+    expect((await last.fetch(request)).status).toBe(200)
+    await until("taken over", () => second.events.length === 1)
+    expect(second.events[0]!.offset).toBe(3)
+    await last.stop()
+  })
+
   test("is called by testHandler as it would be, and options that do not fit are refused", async () => {
     const { events, handler } = kept()
     await testHandler(handler, { a: 1 }, { key: "k", headers: { x: "y" }, isRepeated: true })

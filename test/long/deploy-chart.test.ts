@@ -41,6 +41,7 @@ interface PodSpec {
     readonly persistentVolumeClaim?: { readonly claimName: string }
     readonly secret?: {
       readonly secretName: string
+      readonly defaultMode?: number
       readonly items?: readonly { key: string; path: string }[]
     }
   }[]
@@ -71,6 +72,8 @@ interface Chart {
   /** What lint found; null: nothing. */
   readonly wrong: string | null
   readonly objects: readonly Rendered[]
+  /** What an installation prints. */
+  readonly notes: string
 }
 
 /** The chart with each of these values. */
@@ -114,6 +117,8 @@ async function checkMounted(
 ): Promise<Ended> {
   const { containers, volumes } = find("Deployment").spec.template.spec
   for (const { name, mountPath } of containers[0].volumeMounts) {
+    // not the chart's
+    if (name.startsWith("include-")) continue
     const { configMap, secret } = volumes.find((it) => it.name === name)!
     const files: { [name: string]: string } = { ...(configMap && find("ConfigMap", configMap.name).data) }
     if (secret?.items !== undefined) {
@@ -186,6 +191,50 @@ topic = payments
       "payments: 0.0.0.0:8080/payments -> topic payments; verification: stripe",
     )
     expect(checked.stdout).toContain("admin: 0.0.0.0:9464")
+  })
+
+  test("includes the .conf files of further ConfigMaps and Secrets, each from a folder of its own", async () => {
+    const pipeline = (id: string): string =>
+      `[pipeline:${id}:WebHookSource]\npath = /${id}\n[pipeline:${id}:Validator]\nschema = event.json\n[pipeline:${id}:BrokerSink]\ntopic = ${id}\n`
+    const values = {
+      configuration: "[connection:kafka]\nbootstrap_servers = kafka:9092\n",
+      include: [{ configMap: "payments" }, { secret: "payments" }],
+    }
+    const find = await render(values)
+    const { containers, volumes } = find("Deployment").spec.template.spec
+    const mounted = volumes.filter(({ name }) => name.startsWith("include-"))
+    expect(mounted).toMatchObject([
+      { configMap: { name: "payments" } },
+      { secret: { secretName: "payments", defaultMode: 0o440 } },
+    ])
+    using folder = temporaryFolder()
+    for (const [at, { name }] of mounted.entries()) {
+      const { mountPath } = containers[0].volumeMounts.find((it) => it.name === name)!
+      const path = join(folder.path, mountPath)
+      mkdirSync(path, { recursive: true })
+      writeFileSync(join(path, `${at}.conf`), pipeline(`p${at}`))
+      writeFileSync(join(path, "event.json"), '{ "type": "object" }')
+    }
+    const checked = await checkMounted(find, folder.path, {})
+    expect(checked.status).toBe(0)
+    for (const id of ["p0", "p1"])
+      expect(checked.stdout).toContain(`${id}: 0.0.0.0:8080/${id} -> topic ${id}`)
+    const [{ wrong }] = (await charts([{ include: [{ configMap: "a", secret: "b" }] }])) as [Chart]
+    expect(wrong).toContain("include")
+  })
+
+  test("its notes say where what is, and how a change of it gets into the pods", async () => {
+    const values = { include: [{ configMap: "payments" }], secrets: ["providers"], files: { "a.json": "{}" } }
+    const [restarted, watched] = (await charts([values, { ...values, reload: "watch" }])) as [Chart, Chart]
+    for (const line of [
+      "/etc/hookline/pipelines.conf   [admin], [service] and what is included: ConfigMap hooks-hookline, with configuration.conf",
+      "/etc/hookline/a.json   the same ConfigMap",
+      "/etc/hookline.d/configmap-payments   ConfigMap payments, its *.conf",
+      "/run/secrets/providers   Secret providers",
+    ])
+      expect(restarted.notes).toContain(`\n  ${line}\n`)
+    expect(restarted.notes).toContain("kubectl -n integration rollout restart deployment/hooks-hookline")
+    expect(watched.notes).not.toContain("rollout restart")
   })
 
   test("takes the values of docs/deploying.md", async () => {

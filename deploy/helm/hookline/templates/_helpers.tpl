@@ -26,11 +26,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- .Values.admin.tokenSecret.name | default (printf "%s-admin" (include "hookline.name" .)) -}}
 {{- end -}}
 
+{{- /* Names the folder and the volume of an entry of `include`. */ -}}
+{{- define "hookline.included" -}}
+{{- if .configMap }}configmap-{{ .configMap }}{{ else }}secret-{{ .secret }}{{ end -}}
+{{- end -}}
+
 {{- /* What the configuration is made of, for the ConfigMap and its checksum. */ -}}
 {{- define "hookline.configuration" -}}
 pipelines.conf: |
   include = configuration.conf
   {{- range $name, $text := .Values.files }}{{ if hasSuffix ".conf" $name }}, {{ $name }}{{ end }}{{ end }}
+  {{- range .Values.include }}, ../hookline.d/{{ include "hookline.included" . }}/*.conf{{ end }}
 
   [admin]
   listen = 0.0.0.0:{{ .Values.admin.port }}
@@ -140,6 +146,11 @@ spec:
         - name: configuration
           mountPath: /etc/hookline
           readOnly: true
+        {{- range $at, $entry := .Values.include }}
+        - name: include-{{ $at }}
+          mountPath: /etc/hookline.d/{{ include "hookline.included" $entry }}
+          readOnly: true
+        {{- end }}
         - name: admin-token
           mountPath: /run/hookline
           readOnly: true
@@ -161,6 +172,17 @@ spec:
     - name: configuration
       configMap:
         name: {{ include "hookline.name" . }}
+    {{- range $at, $entry := .Values.include }}
+    - name: include-{{ $at }}
+      {{- if $entry.configMap }}
+      configMap:
+        name: {{ $entry.configMap }}
+      {{- else }}
+      secret:
+        secretName: {{ $entry.secret }}
+        defaultMode: 0440
+      {{- end }}
+    {{- end }}
     - name: admin-token
       secret:
         secretName: {{ include "hookline.tokenSecret" . }}

@@ -3,7 +3,7 @@ import manifest from "../../package.json" with { type: "json" }
 import { steadyMs, within } from "../clock/clock.ts"
 import { formatEndpoint, parseEndpoint } from "../config/sections/endpoint.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { activityOf, AdminClient, ANSWER_MS } from "./admin-client.ts"
+import { activityOf, AdminClient, ANSWER_MS, isToAnswerAlone } from "./admin-client.ts"
 import { ApiError } from "./api/problem.ts"
 import { misfit } from "./api/shape.ts"
 import { Overview } from "./api/shapes.ts"
@@ -74,8 +74,9 @@ export class Replicas {
     return this.#known
   }
 
-  /** Those whose answers count. */
-  answering(): readonly AdminClient[] {
+  /** Those whose answers count; none where another replica asks. @param request undefined: this process's own interest */
+  answering(request?: Request): readonly AdminClient[] {
+    if (request !== undefined && isToAnswerAlone(request)) return []
     return this.current().flatMap(({ client, problem }) => (problem === undefined ? [client] : []))
   }
 

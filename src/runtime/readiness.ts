@@ -130,7 +130,7 @@ export function readinessOf(active: ActivePlan, isDraining: boolean, exclude?: E
   const state = stateOf(active, exclude)
   const { pipelines, connections, impaired, stores, isAccepting } = state
   return {
-    state: readinessState(isDraining, takesEvents(state), isWhole(state)),
+    state: readinessState(isDraining, isAccepting && state.receives, isWhole(state)),
     pipelines,
     connections,
     impaired: impaired.map(([id, topics]) => [id, topics.map(({ problem }) => problem)] as const),
@@ -140,10 +140,8 @@ export function readinessOf(active: ActivePlan, isDraining: boolean, exclude?: E
   }
 }
 
-export const takesEvents = ({ receives, isAccepting }: State): boolean => isAccepting && receives
-
 /** Whether all connections and stores can be used, all topics can be published to, and no pipeline is closed. */
-export const isWhole = ({ connections, stores, impaired, pipelines }: State): boolean =>
+const isWhole = ({ connections, stores, impaired, pipelines }: State): boolean =>
   pipelines.length === 0 &&
   [...connections, ...stores].every(([, problem]) => problem === undefined) &&
   impaired.every(([, topics]) => topics.length === 0)

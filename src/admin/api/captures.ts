@@ -2,7 +2,7 @@ import { Type } from "./shape.ts"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import { notJudged } from "../../verify/explain/report.ts"
 import type { ActFields } from "../audit.ts"
-import { isToAnswerAlone, splitId, unanswered, type AdminClient } from "../admin-client.ts"
+import { splitId, unanswered, type AdminClient } from "../admin-client.ts"
 import { sequenceOf, type Captured, type CapturedRequest, type CaptureQuery } from "../captured.ts"
 import type { Replicas } from "../replicas.ts"
 import type { Service } from "../service.ts"
@@ -35,7 +35,7 @@ interface Keepers {
 
 const keepersOf = ({ service, replicas }: CaptureDeps, request: Request): Keepers => ({
   service,
-  replicas: isToAnswerAlone(request) ? [] : replicas.answering(),
+  replicas: replicas.answering(request),
 })
 
 export const captureRoutes = (deps: CaptureDeps): ApiRoute[] => [

@@ -1,6 +1,6 @@
 import { Type } from "./shape.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
-import { isToAnswerAlone, splitId, type AdminClient } from "../admin-client.ts"
+import { splitId, type AdminClient } from "../admin-client.ts"
 import type { Replay, Replays, ReplayFrom, ReplayTo } from "../replays.ts"
 import type { Replicas } from "../replicas.ts"
 import type { Service } from "../service.ts"
@@ -25,13 +25,10 @@ interface ReplayElsewhere {
   readonly id: string
 }
 
-const othersFor = ({ replicas }: ReplayDeps, request: Request): readonly AdminClient[] =>
-  isToAnswerAlone(request) ? [] : replicas.answering()
-
 /** @throws ApiError 404 */
 async function findReplay(deps: ReplayDeps, id: string, request: Request): Promise<Replay | ReplayElsewhere> {
   const { replays } = deps.service
-  const others = othersFor(deps, request)
+  const others = deps.replicas.answering(request)
   const wanted = id === "last" ? ((await replaysOf(replays, others))[0]?.id ?? "") : id
   const [there, name] = splitId(wanted)
   const replica = name === undefined ? undefined : others.find((it) => it.replica === name)
@@ -78,7 +75,7 @@ export function replayRoutes(deps: ReplayDeps): ApiRoute[] {
     route("GET /api/replays", {
       summary: "The replays that run, and the last ones that ended, the newest first.",
       response: Type.Array(ReplayOverview),
-      answer: ({ request }) => replaysOf(replays, othersFor(deps, request)),
+      answer: ({ request }) => replaysOf(replays, deps.replicas.answering(request)),
     }),
     route("POST /api/replays", {
       summary: "Sends records of a topic again, to another topic or to a URL.",

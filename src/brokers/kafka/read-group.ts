@@ -117,7 +117,6 @@ class KafkaGroup implements ReadGroup {
   readonly #consumer: Consumer
   readonly #client: KafkaClient
   readonly #of: GroupOfTopic
-  readonly #topic: string
   readonly #admin: Admin
   /** The last answer, or the first one to come. */
   #paused: Promise<boolean> | undefined
@@ -133,7 +132,6 @@ class KafkaGroup implements ReadGroup {
     this.#consumer = consumer
     this.#client = client
     this.#of = of
-    this.#topic = of.topic
     this.#admin = new Admin(baseOf(client))
     this.#again = setInterval(() => this.#commitAgain().catch((error) => this.#fail(error)), GROUP_MS.again)
     consumer.on("consumer:group:rebalance", () => this.#end())
@@ -157,14 +155,14 @@ class KafkaGroup implements ReadGroup {
   }
 
   get #partitions(): number[] {
-    return this.#consumer.assignments?.find(({ topic }) => topic === this.#topic)?.partitions ?? []
+    return this.#consumer.assignments?.find(({ topic }) => topic === this.#of.topic)?.partitions ?? []
   }
 
   async commit(next: ReadonlyMap<number, number>): Promise<void> {
     // for a partition that was reassigned, its new member's position counts
     const own = new Set(this.#partitions)
     const offsets = Array.from(next, ([partition, offset]) => {
-      return { topic: this.#topic, partition, offset: BigInt(offset), leaderEpoch: -1 }
+      return { topic: this.#of.topic, partition, offset: BigInt(offset), leaderEpoch: -1 }
     }).filter(({ partition }) => own.has(partition))
     if (offsets.length === 0) return
     await orUnavailable(this.#consumer.commit({ offsets }))
@@ -187,17 +185,16 @@ class KafkaGroup implements ReadGroup {
   async close(): Promise<void> {
     clearInterval(this.#again)
     this.#end()
-    await this.#admin.close()
     this.#consumer.removeAllListeners("error").on("error", () => {})
     // a broker that does not answer removes the member when its session ends
-    await this.#consumer.close(true).catch(() => {})
+    await Promise.allSettled([this.#consumer.close(true), this.#admin.close()])
     this.#client.tokens?.close()
   }
 
   async #committed(partitions: number[]): Promise<(number | undefined)[]> {
-    const topics = [{ topic: this.#topic, partitions }]
+    const topics = [{ topic: this.#of.topic, partitions }]
     const found = await orUnavailable(this.#consumer.listCommittedOffsets({ topics }))
-    return (found.get(this.#topic) ?? []).map((offset) => (offset < 0n ? undefined : Number(offset)))
+    return (found.get(this.#of.topic) ?? []).map((offset) => (offset < 0n ? undefined : Number(offset)))
   }
 
   #end(): void {

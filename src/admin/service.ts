@@ -2,6 +2,7 @@ import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { Broker, LogReader, SpoolState } from "../brokers/broker.ts"
 import type { CaptureMode } from "../config/sections/admin.ts"
 import type { Servers } from "../http/server.ts"
+import type { Silence } from "../telemetry/gauges.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { LogLevel } from "../telemetry/log.ts"
 import type { Report } from "../verify/explain/report.ts"
@@ -37,11 +38,7 @@ export interface Service {
   openBroker(connection: string): Promise<Broker>
   reconciles(): readonly ReconcileInfo[]
   forwards(): readonly ForwardInfo[]
-  /** Pipelines with `expect_every`. */
-  silences(): readonly (readonly [
-    pipeline: string,
-    silence: { readonly ms: number; readonly expectedMs: number },
-  ])[]
+  silences(): readonly (readonly [pipeline: string, silence: Silence])[]
   captureMode(): CaptureMode
   /** Of this process; undefined: its workers receive the webhooks. */
   readonly receiver: Receiver | undefined

@@ -58,10 +58,8 @@ export interface Listing {
 export type TemplateValues = { readonly [name: string]: string }
 
 export type Auth =
-  /** `Authorization: Bearer <credentials>` */
+  /** `Authorization: Bearer <credentials>`; where these are `<app id>:<PEM key>`, a JWT of GitHub's App. */
   | { readonly kind: "bearer" }
-  /** The same, or, where the credentials are `<app id>:<PEM key>`, a JWT of the app. */
-  | { readonly kind: "bearer or app" }
   /** A header of that name. */
   | { readonly kind: "header"; readonly name: string }
   /** The credentials as the user of HTTP Basic authentication. */
@@ -102,8 +100,8 @@ export interface Look {
   readonly events?: string
   /** What the last delivery got. */
   readonly last?: string
-  /** undefined: only its own page enables it. */
-  readonly enable?: { readonly method: string; readonly body: object; readonly isForm?: true }
+  /** Sent by PATCH; undefined: only its own page enables it. */
+  readonly enable?: object
 }
 
 /** The value at a JSON pointer (RFC 6901) of parsed JSON; undefined: there is none. */

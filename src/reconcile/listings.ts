@@ -14,7 +14,7 @@ export const LISTINGS: { readonly [provider: string]: Listing } = {
     title: "GitHub",
     docs: "https://docs.github.com/en/rest/repos/webhooks",
     api: "https://api.github.com",
-    auth: { kind: "bearer or app" },
+    auth: { kind: "bearer" },
     headers: { Accept: "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28" },
     endpoint: {
       form: "repos/<owner>/<repo>/hooks/<id>, orgs/<org>/hooks/<id> or app/hook",
@@ -39,7 +39,7 @@ export const LISTINGS: { readonly [provider: string]: Listing } = {
       url: "/config/url",
       events: "/events",
       last: "/last_response/message",
-      enable: { method: "PATCH", body: { active: true } },
+      enable: { active: true },
     },
     perHour: 2000,
     keptMs: 3 * DAY_MS,
@@ -139,7 +139,7 @@ export const LISTINGS: { readonly [provider: string]: Listing } = {
       path: "/notification-settings/{endpoint}",
       active: ["/data/active", "true"],
       url: "/data/destination",
-      enable: { method: "PATCH", body: { active: true } },
+      enable: { active: true },
     },
     perHour: 3000,
     // https://developer.paddle.com/api-reference/notifications/replay-notification

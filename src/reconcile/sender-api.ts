@@ -25,14 +25,6 @@ export interface SenderAccess {
   readonly requests_per_hour?: number | undefined
 }
 
-/** The endpoint as the sender has it. */
-export interface EndpointState {
-  readonly isActive: boolean
-  readonly url: string | undefined
-  readonly events: string | undefined
-  readonly last: string | undefined
-}
-
 /** The API answered that asking again does not help. */
 export class SenderRefusal extends HooklineError {
   readonly status: number
@@ -134,8 +126,8 @@ export class SenderApi {
     }
   }
 
-  /** undefined: its API has no request for it. */
-  async endpoint(): Promise<EndpointState | undefined> {
+  /** The endpoint as the sender has it; undefined: its API has no request for it. */
+  async endpoint() {
     const { look } = this.listing
     if (look === undefined) return undefined
     const { bytes } = await this.#ask(this.#url(filled(look.path, this.#values({}))))
@@ -155,11 +147,7 @@ export class SenderApi {
     const { look, title } = this.listing
     if (look?.enable === undefined)
       throw new HooklineError("usage", `${title} has no request that enables an endpoint; use its page`)
-    const { method, body, isForm } = look.enable
-    const init = isForm
-      ? { method, body: new URLSearchParams(body as { [name: string]: string }) }
-      : json(method, body)
-    await this.#ask(this.#url(filled(look.path, this.#values({}))), init)
+    await this.#ask(this.#url(filled(look.path, this.#values({}))), json("PATCH", look.enable))
   }
 
   #values(more: TemplateValues): TemplateValues {

@@ -3,16 +3,13 @@ import { SignJWT } from "jose"
 import { steadyMs } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { readJson } from "../json/read.ts"
+import type { fetchBounded } from "../outgoing/fetch-bounded.ts"
 import { textAt, type Listing } from "./listing.ts"
 
 /** How long before its expiry a token is renewed. */
 const MARGIN_MS = 60_000
 
-export interface Answer {
-  readonly status: number
-  readonly headers: Headers
-  readonly bytes: Uint8Array
-}
+export type Answer = Awaited<ReturnType<typeof fetchBounded>>
 
 /** Headers that authorize requests to a sender's API, by the credentials of the configuration. */
 export class Authorization {
@@ -39,7 +36,7 @@ export class Authorization {
     if (auth.kind === "basic") return { Authorization: basic(`${credentials}:`) }
     if (auth.kind === "oauth") return { Authorization: `Bearer ${await this.#exchanged(auth.path)}` }
     const [, app, key] = /^([\w.]+):\s*(-----BEGIN [^]+)$/.exec(credentials) ?? []
-    if (auth.kind === "bearer" || app === undefined) return { Authorization: `Bearer ${credentials}` }
+    if (app === undefined) return { Authorization: `Bearer ${credentials}` }
     const nowS = Math.floor(nowMs / 1000)
     // GitHub allows ten minutes, and for clocks that are ahead
     const jwt = new SignJWT({ iss: app, iat: nowS - 60, exp: nowS + 480 }).setProtectedHeader({

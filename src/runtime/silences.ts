@@ -1,17 +1,11 @@
 import type { Service } from "../admin/service.ts"
+import type { Silence } from "../telemetry/gauges.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Transaction } from "./resources.ts"
 
 /** How often counters are compared. */
 const SAMPLED_MS = 10_000
-
-/** A pipeline with `expect_every`. */
-export interface Silence {
-  /** Since its last event, or since it is watched. */
-  readonly ms: number
-  readonly expectedMs: number
-}
 
 /** Watches the plan's pipelines that have `expect_every`, from the commit on. */
 export function acquireSilences(

@@ -23,10 +23,14 @@ export interface Observed {
 export interface ObservedSenders {
   reconciles(): Iterable<ReconcileGauges>
   forwards(): Iterable<ForwardGauges>
-  /** Pipelines with `expect_every`. */
-  silences(): Iterable<
-    readonly [pipeline: string, silence: { readonly ms: number; readonly expectedMs: number }]
-  >
+  silences(): Iterable<readonly [pipeline: string, silence: Silence]>
+}
+
+/** A pipeline with `expect_every`. */
+export interface Silence {
+  /** Since its last event, or since it is watched. */
+  readonly ms: number
+  readonly expectedMs: number
 }
 
 interface ReconcileGauges {

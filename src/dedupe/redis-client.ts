@@ -58,9 +58,10 @@ export interface RedisServer {
 }
 
 export interface LinkDependencies {
-  readonly log: Pick<Logger, "info" | "error">
+  /** Absent: callers report its failures. */
+  readonly log?: Pick<Logger, "info" | "error">
   /** Called before the link is up, with a `send` of its own. If it rejects the link stays down. */
-  readonly connected: (send: RedisLink["send"]) => Promise<void>
+  readonly connected?: (send: RedisLink["send"]) => Promise<void>
 }
 
 /** Connects once and writes a key that expires soon, as a link does. @returns why it can't be used; undefined: it can */
@@ -106,7 +107,7 @@ export class RedisLink {
   #closed = false
   #timer: Timer | undefined
 
-  constructor(server: RedisServer, deps: LinkDependencies) {
+  constructor(server: RedisServer, deps: LinkDependencies = {}) {
     this.#server = server
     this.#unreachable = unreachable(server.url)
     this.#deps = deps
@@ -160,7 +161,7 @@ export class RedisLink {
       await client.connect()
       const send: RedisLink["send"] = (command, args) => this.#sendOn(client, command, args)
       await send("EVAL", WRITE_PROBE)
-      await connected(send)
+      await connected?.(send)
     } catch {
       // a command's failure was logged before
       this.#fail(client, `${name} ${this.#unreachable}`)
@@ -169,7 +170,7 @@ export class RedisLink {
     }
     if (this.#client !== client || this.#closed) return
     this.#problem = undefined
-    log.info("the Deduplicator's store is connected")
+    log?.info("the Deduplicator's store is connected")
     this.#probeLater(client)
   }
 
@@ -199,7 +200,7 @@ export class RedisLink {
   #fail(client: Client, problem: string): void {
     if (this.#client !== client || this.#closed) return
     this.#client = undefined
-    if (this.#problem !== problem) this.#deps.log.error(`the Deduplicator's store is down: ${problem}`)
+    if (this.#problem !== problem) this.#deps.log?.error(`the Deduplicator's store is down: ${problem}`)
     this.#problem = problem
     client.close()
     clearTimeout(this.#timer)

@@ -36,9 +36,7 @@ export class SharedReconcile implements OutcomeStore, AsyncDisposable {
   constructor(place: SharedPlace, leaseMs = LEASE_MS) {
     this.#leaseMs = leaseMs
     this.#prefix = `hookline:reconcile:${place.reconcile}:`
-    // callers report its failures
-    const log = { info() {}, error() {} }
-    this.#link = new RedisLink(place, { log, connected: async () => {} })
+    this.#link = new RedisLink(place)
   }
 
   /**

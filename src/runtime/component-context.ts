@@ -37,18 +37,7 @@ export interface ContextDependencies {
 /** Gives a pipeline's components their contexts, one after another. */
 export function contextsOf(
   pipeline: PartsOf,
-  {
-    baseDir,
-    log,
-    metrics,
-    connection,
-    addTopics,
-    acquire,
-    openKeys,
-    sender,
-    sharedLimits,
-    workers,
-  }: ContextDependencies,
+  { baseDir, connection, addTopics, acquire, openKeys, ...given }: ContextDependencies,
 ): (title: string) => ComponentContext {
   const { id, source, sink } = pipeline
   const destination =
@@ -68,11 +57,9 @@ export function contextsOf(
     seen.set(title, nth)
     const own = `pipeline ${id}/${title} ${nth}`
     return {
+      ...given,
       pipeline: id,
-      sender,
       sourcePath: String(source?.values["path"] ?? ""),
-      log,
-      metrics,
       connection: (asked) => {
         const { kind, ...open } = connection(asked)
         const timeoutMs = ownTimeoutMs ?? open.deliveryTimeoutMs
@@ -97,8 +84,6 @@ export function contextsOf(
       },
       hasLogFolder: destination?.logDirectory !== undefined,
       acquire: (spec) => acquire({ ...spec, name: `${own}/${spec.name}` }),
-      sharedLimits,
-      workers,
     }
   }
 }

@@ -22,9 +22,8 @@ const BATCH_MS = 100
 const KEPT_MS = 1000
 /** Redis is late after that. */
 const LATE_MS = 250
+/** How often a process says that it is there, and for how long Redis is gone or late before that is logged. */
 const SEEN_EVERY_MS = 1000
-/** How long Redis is gone or late before that is logged. */
-const LOGGED_AFTER_MS = 1000
 
 const TAKE = `
 local time = redis.call('TIME')
@@ -60,7 +59,7 @@ export class SharedLimits {
   readonly #server: RedisServer
   readonly #link: RedisLink
   readonly #log: Pick<Logger, "info" | "error">
-  readonly #outage = new Lasting({ afterMs: LOGGED_AFTER_MS })
+  readonly #outage = new Lasting({ afterMs: SEEN_EVERY_MS })
   readonly #id = crypto.randomUUID()
   readonly #timer: Timer
 
@@ -69,7 +68,7 @@ export class SharedLimits {
     this.#server = server
     this.#log = log
     this.processes = workers
-    this.#link = new RedisLink(server, { log: SILENT, connected: async () => {} })
+    this.#link = new RedisLink(server)
     this.#timer = setInterval(() => void this.#seen().catch(() => {}), SEEN_EVERY_MS)
   }
 
@@ -110,9 +109,6 @@ export class SharedLimits {
     if (ms !== undefined) this.#log.info({ after_ms: ms }, "rate limits are shared again")
   }
 }
-
-// what fails is logged by `run`
-const SILENT = { info() {}, error() {} }
 
 class SharedLimit {
   readonly #key: string

@@ -53,3 +53,36 @@ test("a log that does not answer is asked once for records that retention is abo
   stop.abort()
   await running
 })
+
+test("a log that keeps all is forwarded on, though records wait for a long time", async () => {
+  const log = new MemoryLog()
+  await log.publish({ topic: "t", key: undefined, value: Buffer.from("a"), headers: [], timestampMs: 1 })
+  const stop = new AbortController()
+  const asked = Promise.withResolvers<void>()
+  let noted = Promise.withResolvers<void>()
+  let opened = 0
+  const forward = new Forward({
+    about: { connection: "log", topic: "t" },
+    store: positionsInMemory(),
+    target: silent(),
+    open() {
+      // for what retention keeps
+      if (opened++ === 1) asked.resolve()
+      return Promise.resolve(log)
+    },
+    onRefusal: "skip",
+    sinceMs: 0,
+    signal: stop.signal,
+    began: () => {},
+    waiting: () => noted.resolve(),
+    warn: () => {},
+  })
+  let hasEnded = false
+  const running = forward.run().finally(() => (hasEnded = true))
+  await asked.promise
+  noted = Promise.withResolvers()
+  await Promise.race([noted.promise, running])
+  expect(hasEnded).toBe(false)
+  stop.abort()
+  await running
+})

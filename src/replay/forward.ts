@@ -1,5 +1,5 @@
 import type { LogReader, OffsetRange } from "../brokers/broker.ts"
-import { pause } from "../clock/clock.ts"
+import { pause, whenAborted } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { endlessFrom, watchPartitions, type OffsetGap } from "./follow.ts"
 import { ReplayJob, type ReplayOptions } from "./job.ts"
@@ -192,7 +192,8 @@ export class Forward {
       if (signal.aborted) return
       if (this.lag === 0) continue
       const kept = await untilAvailable(() => this.#read(async (it) => it.retention?.(topic)), waiting)
-      if (kept === undefined) return
+      // it keeps all; the watch must not end before the forward does
+      if (kept === undefined) return whenAborted(signal)
       everyMs = Math.min(WARNED.everyMs, kept.ms / 20)
       const sinceMs = Number.isFinite(kept.ms) ? Date.now() - kept.ms * WARNED.part : undefined
       const young = await untilAvailable(() => this.#read((it) => it.ranges(topic, { sinceMs })), waiting)

@@ -74,6 +74,12 @@ export class Replicas {
     return this.#known
   }
 
+  /** As `current`, after a round where nobody has looked for a while: it takes a second at most, or two with names. */
+  async fresh(): Promise<readonly Replica[]> {
+    if (this.#settings !== undefined && steadyMs() - this.#roundMs >= 2 * FRESH_MS) await this.#begin()
+    return this.current()
+  }
+
   /** Those whose answers count; none where another replica asks. @param request undefined: this process's own interest */
   answering(request?: Request): readonly AdminClient[] {
     if (request !== undefined && isToAnswerAlone(request)) return []

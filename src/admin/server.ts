@@ -124,7 +124,7 @@ function openApi(
   replicas.set(settings().replicas)
   const activity = async () => [
     ...(await service.activity()),
-    ...replicas.current().flatMap((it) => it.activity),
+    ...(await replicas.fresh()).flatMap((it) => it.activity),
   ]
   const sampler = new Sampler({ readiness: () => service.readiness(), activity }, failed, isWorker)
   const audit = isWorker ? () => {} : auditBy(log, () => settings().auditTopic)

@@ -24,10 +24,18 @@ export interface ReconcileFlags {
 
 /** Compares once. @throws HooklineError `config`, `usage`, `no_input`, `log_locked`, `log_io`, `unavailable`, `refused` */
 export async function reconcile(id: string, flags: ReconcileFlags): Promise<void> {
+  using interruption = new Interruption()
+  try {
+    await compare(id, flags, interruption.signal)
+  } catch (error) {
+    if (interruption.status === undefined) throw error
+    process.exitCode = interruption.status
+  }
+}
+
+async function compare(id: string, flags: ReconcileFlags, signal: AbortSignal): Promise<void> {
   const configuration = loadForCommand(flags.config)
   const planned = planReconcile(configuration, id)
-  using interruption = new Interruption()
-  const { signal } = interruption
   const listing = LISTINGS[planned.provider]!
   if (flags.enable === true) {
     await new SenderApi(listing, planned.values, signal).enable()

@@ -3,6 +3,7 @@ import { GITHUB_SECRET, GitHubHook } from "../support/github-hook.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
+import { startCommand } from "../support/running-command.ts"
 
 setDefaultTimeout(60_000)
 
@@ -85,6 +86,19 @@ test("hookline reconcile --enable enables the endpoint, and asks for nothing", a
   expect(stdout).toBe("GitHub: the endpoint is enabled\n")
   expect(hook.active).toBe(true)
   expect(hook.requests.filter((it) => it.startsWith("POST"))).toEqual([])
+})
+
+test("hookline reconcile ends at Ctrl-C while it awaits what it has asked for", async () => {
+  using folder = temporaryFolder()
+  await using hook = await hookAt()
+  await send(hook, "missed")
+  await Bun.write(`${folder.path}/pipelines.conf`, configuration(hook))
+  const { promise: asked, resolve } = Promise.withResolvers<void>()
+  hook.before = ({ method }) => void (method === "POST" && resolve())
+  await using command = startCommand(["reconcile", "github"], folder.path)
+  await asked
+  command.signal("SIGINT")
+  expect([await command.exited, command.output()]).toEqual([130, ""])
 })
 
 test("hookline reconcile --dry-run lists and compares, and asks for nothing", async () => {

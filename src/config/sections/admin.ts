@@ -1,5 +1,5 @@
 import { endpointOrOff } from "./endpoint-options.ts"
-import { isLoopback, type EndpointOptions } from "./endpoint.ts"
+import { isLoopback, parseEndpoint, type EndpointOptions } from "./endpoint.ts"
 import { file, integer, list, oneOf, size, text } from "../options/option-types.ts"
 import { defineSection } from "../options/section.ts"
 import { TOPIC_PLACE } from "./topic-place.ts"
@@ -17,7 +17,7 @@ const listedUrl = text({
 })
 
 const replica = text({
-  pattern: /^(?:dns:)?(?:\[[\da-fA-F:]+\]|[^\s:/[\]]+):\d{1,5}$/,
+  accepts: (place) => (parseEndpoint(place.replace(/^dns:/, ""))?.port ?? 0) > 0,
   form: "<host>:<port> or dns:<name>:<port>",
   doc: "An admin listener.",
 })

@@ -673,6 +673,11 @@ describe("listeners", () => {
       ["p.conf:8: [admin] read_token: has no effect without token; add token = <a text>, or remove this"],
     ],
     [
+      "a replica at a port that there is none of",
+      `${KAFKA}${pipeline("a")}[admin]\nreplicas_token = obviously-fake\nreplicas = dns:hooks:99999`,
+      ['p.conf:9: [admin] replicas: "dns:hooks:99999" is not <host>:<port> or dns:<name>:<port>'],
+    ],
+    [
       "an admin certificate without its key",
       `${KAFKA}${pipeline("a")}[admin]\ntls_certificate = admin.pem`,
       [

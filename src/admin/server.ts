@@ -90,7 +90,8 @@ export function openAdmin(
       /** Opens a socket for another certificate. @throws HooklineError `listen` */
       prepare: (next: ListenerTls | undefined) => listener.prepare(next),
       set(next: AdminSettings) {
-        if (next.token !== settings.token || next.readToken !== settings.readToken) api.endSessions()
+        const tokens = ["token", "readToken", "replicasToken"] as const
+        if (tokens.some((it) => next[it] !== settings[it])) api.endSessions()
         settings = next
         api.replicas.set(next.replicas)
         admission = admissionBy(next, listen.host)

@@ -108,6 +108,17 @@ describe("with a token", () => {
     expect((await fetch(`${admin}/api/overview`, { headers })).status).toBe(401)
   })
 
+  test("another replicas_token ends the sessions of the one before", async () => {
+    const withReplicas = (token: string): string => `${withToken(TOKEN)}replicas_token = ${token}\n`
+    const [leaked, next] = ["obviously-fake-leaked-token", "obviously-fake-next-token"]
+    expect(await reload(it.running, it.folder, withReplicas(leaked))).toBe("reloaded")
+    const headers = { Cookie: cookieOf(await login(leaked)) }
+    expect((await fetch(`${admin}/api/overview`, { headers })).status).toBe(200)
+    expect(await reload(it.running, it.folder, withReplicas(next))).toBe("reloaded")
+    expect((await fetch(`${admin}/api/overview`, { headers })).status).toBe(401)
+    expect(await reload(it.running, it.folder, withToken(TOKEN))).toBe("reloaded")
+  })
+
   test("it is in no log line", async () => {
     expect((await login(TOKEN)).status).toBe(204)
     expect((await login(`${TOKEN}-mistyped`)).status).toBe(401)

@@ -124,7 +124,7 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
   const stored = positions.read()
   // it waits for its log for the first time
   if (stored === undefined) return
-  const { connection, topic, url, clusterId } = stored.about
+  const { connection, topic, url, clusterId, topicId } = stored.about
   if (url === undefined)
     throw new HooklineError(
       "usage",
@@ -150,6 +150,11 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
       throw new HooklineError(
         "usage",
         `connection ${connection} leads to another log than the one with the refused records of ${name}; hookline forward remove ${name} removes them`,
+      )
+    if (isReplaced(topicId, await reader.topicId?.(topic)))
+      throw new HooklineError(
+        "usage",
+        `topic ${topic} was created again: it no longer has the refused records of ${name}; hookline forward drop ${name} --all removes them from the list`,
       )
     for (const failure of positions.failures()) {
       if (signal.aborted) break

@@ -4,7 +4,7 @@ import { steadyMs } from "../../src/clock/clock.ts"
 import { folderOfTests, hookline } from "../support/hookline.ts"
 import { openTestBroker } from "../support/kafka-options.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
-import { administer, canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
+import { administer, canStartKafka, createTopic, deleteTopic, freshTopic } from "../support/kafka.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand, type RunningCommand } from "../support/running-command.ts"
 
@@ -107,5 +107,25 @@ describe.skipIf(!available)("a forward of a Kafka topic", () => {
       0,
       ["", `${topic}[0]@2 200`, `${topic}[1]@2 200`],
     ])
+  })
+
+  test("posts no record of a topic that was created again in place of a refused one", async () => {
+    const topic = freshTopic()
+    await createTopic(kafka, topic)
+    await publish(topic, 1)
+    await using receiver = new Receiver(() => new Response("", { status: 404 }))
+    {
+      const args = ["--from", "beginning", "--tries", "1", "--name", "former"]
+      await using forwarding = startCommand(["forward", `kafka/${topic}`, receiver.url, ...args], folder.path)
+      await forwarding.printed(/404 in \d+ ms; refused\n/)
+    }
+    await deleteTopic(kafka, topic)
+    await createTopic(kafka, topic)
+    await publish(topic, 1)
+    expect(await hookline(["forward", "retry", "former"], { cwd: folder.path })).toMatchObject({
+      status: 64,
+      stderr: expect.stringContaining(`topic ${topic} was created again`),
+    })
+    expect(receiver.all).toHaveLength(1)
   })
 })

@@ -41,8 +41,11 @@ export class GroupPositions implements PositionStore<ForwardAbout> {
   }
 
   async begin(about: ForwardAbout, position: ReplayPosition): Promise<void> {
+    // what the broker has may be of a former topic: it must not be continued from once the file names the new one
+    const former = [...this.#committed].flatMap(([partition, at]) => (at === undefined ? [] : [partition]))
+    const next = new Map([...former.map((partition) => [partition, 0] as const), ...position.next])
+    await this.#commit({ next })
     await this.#file.begin(about, position)
-    await this.#commit(position)
   }
 
   describe(about: ForwardAbout): Promise<void> | void {
@@ -70,7 +73,7 @@ export class GroupPositions implements PositionStore<ForwardAbout> {
     return this.#file.setPaused(isPaused)
   }
 
-  async #commit({ next }: ReplayPosition): Promise<void> {
+  async #commit({ next }: Pick<ReplayPosition, "next">): Promise<void> {
     const changed = new Map([...next].filter(([partition, at]) => this.#committed.get(partition) !== at))
     await this.#group.commit(changed)
     for (const [partition, at] of changed) this.#committed.set(partition, at)

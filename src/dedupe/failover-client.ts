@@ -79,7 +79,7 @@ export class FailoverClient {
         slotsRefreshInterval: SLOTS_EVERY_MS,
         redisOptions: { ...common, socketTimeout: NODE_SILENT_MS },
       })
-    return new Redis({
+    const client = new Redis({
       ...common,
       ...(isTls ? { enableTLSForSentinelMode: true, sentinelTLS: tls } : {}),
       ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
@@ -94,5 +94,16 @@ export class FailoverClient {
       sentinelCommandTimeout: CONNECT_MS,
       maxRetriesPerRequest: null,
     })
+    silenceSentinels(client)
+    return client
   }
+}
+
+/** Where nobody listens for an error of the connections that wait for another master, ioredis prints its stack. */
+function silenceSentinels(client: Redis): void {
+  const { connector } = client as unknown as {
+    connector: { connectToSentinel: (...given: readonly unknown[]) => Redis }
+  }
+  const connect = connector.connectToSentinel.bind(connector)
+  connector.connectToSentinel = (...given) => connect(...given).on("error", () => {})
 }

@@ -1,4 +1,5 @@
 import { RedisClient } from "bun"
+import { within } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { FailoverClient } from "./failover-client.ts"
@@ -26,6 +27,8 @@ const PROBE_EVERY_MS = 500
 /** A server that does not answer for so long is down. */
 const SILENT_MS = 1500
 const SECOND_LOOK_MS = 50
+/** For a check: several Sentinels may have to be asked, one after the other. */
+const REACH_MS = 5000
 /** Bun's client does not distinguish a refused password or an untrusted certificate from a closed port. */
 const UNREACHABLE = "can't be reached, or refuses the user or password"
 const UNTRUSTED = ", or has a certificate that is not trusted (store_ca)"
@@ -65,20 +68,26 @@ export interface LinkDependencies {
 }
 
 /** Connects once and writes a key that expires soon, as a link does. @returns why it can't be used; undefined: it can */
-export async function reachRedis({ url, name, ca }: RedisServer): Promise<string | undefined> {
-  const client = openClient({ url, name, ca })
+export async function reachRedis(server: RedisServer): Promise<string | undefined> {
+  const client = openClient(server)
   try {
-    try {
-      await client.connect()
-    } catch {
-      return `${name} ${unreachable(url)}`
-    }
+    return await within(REACH_MS, writeOnce(client, server), () => `${server.name} does not answer`)
+  } finally {
+    client.close()
+  }
+}
+
+async function writeOnce(client: Client, { url, name }: RedisServer): Promise<string | undefined> {
+  try {
+    await client.connect()
+  } catch {
+    return `${name} ${unreachable(url)}`
+  }
+  try {
     await client.send("EVAL", WRITE_PROBE)
     return undefined
   } catch (error) {
     return `${name} can't be used: ${(error as Error).message}`
-  } finally {
-    client.close()
   }
 }
 

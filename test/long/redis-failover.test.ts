@@ -54,6 +54,7 @@ async function startSentinels(folder: string) {
   return {
     url: `redis+sentinel://:${PASSWORD}@${addresses.join(",")}/main`,
     master,
+    processes: sentinels.map(({ process }) => process),
     async [Symbol.asyncDispose]() {
       for (const { process } of sentinels) process.kill("SIGKILL")
       for (const it of [master, ...replicas]) await it[Symbol.asyncDispose]()
@@ -220,6 +221,24 @@ describe.skipIf(!hasRedis())("a Redis of several servers", () => {
     // those in flight when it was killed, at most
     expect(found.doubled).toBeLessThanOrEqual(2 * WORKERS)
     expect(replicas.longestMs).toBeLessThan(30_000)
+  })
+
+  test("a Sentinel that is down prints nothing, and check does not wait for a master that hangs", async () => {
+    using folder = temporaryFolder()
+    await using redis = await startSentinels(folder.path)
+    const text = configuration(redis.url.replace("/main", ",127.0.0.1:9/main"))
+    const running = await startHookline(text, { folder: folder.path })
+    await until("ready", async () => (await fetch(`${running.adminUrl}/readyz`)).ok, 30_000)
+    await running.stop()
+    for (const line of running.output().trim().split("\n")) expect(line).toStartWith("{")
+    // one that is left can't have another become the master
+    for (const process of redis.processes.slice(1)) process.kill("SIGSTOP")
+    redis.master.pause()
+    const checked = await hookline(["check", "--connect", "-c", join(folder.path, "pipelines.conf")])
+    expect([checked.status, checked.stdout + checked.stderr]).toEqual([
+      69,
+      expect.stringContaining("does not answer"),
+    ])
   })
 
   test("slots of a Cluster move under load, and no event is refused; one of its masters is killed and comes back: none is lost or doubled", async () => {

@@ -31,7 +31,7 @@ const SECOND_LOOK_MS = 50
 const REACH_MS = 5000
 /** Bun's client does not distinguish a refused password or an untrusted certificate from a closed port. */
 const UNREACHABLE = "can't be reached, or refuses the user or password"
-const UNTRUSTED = ", or has a certificate that is not trusted (store_ca)"
+const UNTRUSTED = ", or has a certificate that is not trusted (store_ca, or redis_ca in [service])"
 /** Arguments of EVAL. */
 const WRITE_PROBE = ["return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)", "1", "hookline:probe", "1"]
 

@@ -201,7 +201,9 @@ describe.skipIf(!hasRedis())("a Redis by TLS", () => {
       (await fetch(running.urls["hooks"]!, { method: "POST", body: '{"id":1}' })).status
     try {
       const down = await running.logged(({ msg }) => msg.includes("store is down"))
-      expect(down.msg).toEndWith("or has a certificate that is not trusted (store_ca)")
+      expect(down.msg).toEndWith(
+        "or has a certificate that is not trusted (store_ca, or redis_ca in [service])",
+      )
       expect(await post()).toBe(503)
       expect(await reload(running, folder.path, conf(redis.url))).toBe("reloaded")
       expect(await post()).toBe(503)

@@ -227,7 +227,10 @@ test("one that is not there", async () => {
 
 test("the log level changes while it runs", async () => {
   expect(await it.get<unknown>("log-level")).toEqual({ level: "info" })
-  expect(await it.post<unknown>("log-level", { level: "debug" }, "PUT")).toEqual({ level: "debug" })
+  expect(await it.post<unknown>("log-level", { level: "debug" }, "PUT")).toEqual({
+    level: "debug",
+    replicas_left_out: [],
+  })
   expect(await it.get<unknown>("log-level")).toEqual({ level: "debug" })
   expect(await it.refused("log-level", { level: "loud" }, "PUT")).toEqual([
     400,

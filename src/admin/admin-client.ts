@@ -56,7 +56,8 @@ export class AdminClient {
     if (response.status === 204) return undefined as T
     const answer: unknown = await response.json().catch((error: unknown) => failed(error))
     if (response.ok) return answer as T
-    throw new ApiError(response.status, String((Object(answer) as { detail?: string }).detail))
+    const { detail = `HTTP ${response.status}` } = Object(answer) as { detail?: string }
+    throw new ApiError(response.status, detail)
   }
 
   /** An action; whether it was done within a second. A process that stalls does it later. */

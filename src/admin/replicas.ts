@@ -32,11 +32,15 @@ export interface Replica {
   readonly problem: string | undefined
   readonly client: AdminClient
   readonly activity: readonly ActivitySample[]
+  /** It has refused the token of these settings, and is not asked again before. */
+  readonly refused?: { readonly settings: ReplicaSettings; readonly untilMs: number }
 }
 
 const IDLE_MS = 5000
 /** While someone looks. */
 const FRESH_MS = 1000
+/** Between two requests to one that refuses the token: it counts them as guesses, and answers late after ten in a minute. */
+const REFUSED_MS = 15_000
 
 export class Replicas {
   readonly #process: string
@@ -130,7 +134,10 @@ export class Replicas {
     return this.#resolved.get(place) ?? [place]
   }
 
-  async #replica(name: string, { token, tls }: ReplicaSettings): Promise<Replica> {
+  async #replica(name: string, settings: ReplicaSettings): Promise<Replica> {
+    const before = this.#known.find((it) => it.name === name)
+    if (before?.refused?.settings === settings && steadyMs() < before.refused.untilMs) return before
+    const { token, tls } = settings
     const client = new AdminClient(`${tls === undefined ? "http" : "https"}://${name}`, token, { tls, name })
     const silent = { name, client, overview: undefined, activity: [] }
     if (name.startsWith(DNS)) return { ...silent, problem: "the name has no address" }
@@ -144,7 +151,9 @@ export class Replicas {
       return { ...silent, overview, problem: undefined, activity: await activityOf([client]) }
     } catch (error) {
       const isRefused = error instanceof ApiError && error.status === 401
-      return { ...silent, problem: isRefused ? "has another replicas_token" : (error as Error).message }
+      if (!isRefused) return { ...silent, problem: (error as Error).message }
+      const refused = { settings, untilMs: steadyMs() + REFUSED_MS }
+      return { ...silent, problem: "has another replicas_token", refused }
     }
   }
 

@@ -226,6 +226,26 @@ test("what does not answer, has another version, token or form is named with its
   await other[Symbol.asyncDispose]()
 })
 
+test("one that refuses the token is asked again after some time only, since it counts guesses and answers them late", async () => {
+  const asked = { refusing: 0, other: 0 }
+  const answering = (name: keyof typeof asked, status: number, body: object) =>
+    Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch() {
+        asked[name]++
+        return Response.json(body, { status })
+      },
+    })
+  using refusing = answering("refusing", 401, { detail: "a token is required" })
+  using other = answering("other", 404, { error: "not found" })
+  const all = [refusing, other].map(({ port }) => `127.0.0.1:${port}`)
+  await using api = await AdminApi.start(configuration(await freePort(), all))
+  const overview = await overviewWhere(api, () => asked.other >= 3)
+  expect(problems(overview)).toEqual({ [all[0]!]: "has another replicas_token", [all[1]!]: "HTTP 404" })
+  expect(asked.refusing).toBe(1)
+})
+
 test("status prints what all do, as text and as JSON, and says by its exit status whether events are accepted", async () => {
   const file = join(it.a.folder, "pipelines.conf")
   const text = await hookline(["status", "-c", file])

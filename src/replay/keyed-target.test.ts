@@ -80,6 +80,29 @@ test("a record without an answer that counts is refused after its retries, if ot
   expect(attempts.at(-1)).toBe(1)
 })
 
+test("a record that fails alone is refused after its retries, also if these are more than the window has room for others", async () => {
+  let failed = Promise.withResolvers<void>()
+  const { attempts, target } = opened(
+    {
+      patience: { ...patience, retries: 10 },
+      attempted: (_, { outcome }) => {
+        if (outcome === "delivered") return
+        failed.resolve()
+        failed = Promise.withResolvers()
+      },
+    },
+    (offset) => (offset === 0 ? UNAVAILABLE : DELIVERED),
+  )
+  const first = target.send(recordOf(0))
+  let result: Sent | "failed" = "failed"
+  for (let sent = 1; result === "failed";) {
+    while (sent < target.window.records - target.spared) await target.send(recordOf(sent++))
+    result = await Promise.race([first, failed.promise.then(() => "failed" as const)])
+  }
+  expect(result).toEqual({ reason: "500", status: 500 })
+  expect(attempts.filter((it) => it === 0).length).toBeGreaterThan(10)
+})
+
 test("while a target fails all, the first records wait, and are delivered in order when it is back", async () => {
   let isDown = true
   const delivered: number[] = []

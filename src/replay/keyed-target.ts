@@ -253,9 +253,13 @@ export class KeyedTarget implements ReplayTarget {
     this.#heads.add(entry)
   }
 
-  #isFinal({ refusals, refusedMs, failedAlone }: Entry, { outcome }: Attempt): boolean {
-    const { refusals: most, parkAfterMs, retries } = this.#patience
-    if (outcome === "unavailable") return retries !== undefined && failedAlone >= Math.max(1, retries)
+  #isFinal({ attempts, refusals, refusedMs, failedAlone }: Entry, { outcome }: Attempt): boolean {
+    const { refusals: most, parkAfterMs, retries = Number.POSITIVE_INFINITY } = this.#patience
+    if (outcome === "unavailable") {
+      // once the spared ones are used up, no others can be accepted in between
+      const alone = this.#needed < SPARED ? retries : Math.min(retries, SPARED)
+      return attempts > retries && failedAlone >= Math.max(1, alone)
+    }
     if (parkAfterMs === undefined) return refusals >= most
     return (refusals > 1 && failedAlone > 0) || steadyMs() - refusedMs! >= parkAfterMs
   }

@@ -371,7 +371,7 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     ...forward(
       "a record that fails is refused for good after its retries alone",
       "replay/keyed-target.ts",
-      "failedAlone >= Math.max(1, retries)",
+      "attempts > retries && failedAlone >= Math.max(1, alone)",
       "failedAlone >= 1",
     ),
     finding: "without a cause",

@@ -3,6 +3,7 @@ import { HooklineError } from "../errors.ts"
 import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import { ApiError, problemOf } from "./api/problem.ts"
 import type { ProcessActivity } from "./api/shapes.ts"
+import { CA_VARIABLE } from "./client-tls.ts"
 import type { ActivitySample } from "./history.ts"
 
 /** How long another process has for an answer that changes nothing. */
@@ -101,7 +102,7 @@ export class AdminClient {
 }
 
 function failed(cause: unknown): never {
-  throw new HooklineError("unavailable", `no answer: ${fetchFailure(cause)}`, { cause })
+  throw new HooklineError("unavailable", `no answer: ${fetchFailure(cause, CA_VARIABLE)}`, { cause })
 }
 
 /** In place of what a process has no answer to, or none in time. @throws a fault */

@@ -8,9 +8,6 @@ interface AdminPlace {
   readonly tls_certificate?: string | undefined
 }
 
-/** Names further CAs, as everywhere where there is no option of them. */
-export const CA_VARIABLE = "NODE_EXTRA_CA_CERTS"
-
 /** The URL of the admin listener of a configuration, from this machine. */
 export const adminUrl = ({ listen, tls_certificate }: AdminPlace): string =>
   `${tls_certificate === undefined ? "http" : "https"}://${formatEndpoint(reachable(listen))}`

@@ -1,7 +1,8 @@
 import type { Command } from "commander"
+import { CA_VARIABLE } from "../admin/client-tls.ts"
 import { HooklineError } from "../errors.ts"
 import { fetchFailure } from "../outgoing/proxied-fetch.ts"
-import { adminUrl, askAdmin, CA_VARIABLE } from "./ask-admin.ts"
+import { adminUrl, askAdmin } from "./ask-admin.ts"
 import { configFlag, type ConfigFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
 

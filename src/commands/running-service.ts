@@ -1,3 +1,4 @@
+import { CA_VARIABLE } from "../admin/client-tls.ts"
 import { misfit, type Shape, type Static } from "../admin/api/shape.ts"
 import { atOnce } from "../clock/slices.ts"
 import { readConfigurationFile } from "../config/file/configuration-file.ts"
@@ -6,7 +7,7 @@ import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { fetchFailure } from "../outgoing/proxied-fetch.ts"
 import { planAdmin } from "../runtime/plan/plan-part.ts"
-import { askAdmin, CA_VARIABLE } from "./ask-admin.ts"
+import { askAdmin } from "./ask-admin.ts"
 
 /** The admin API of the service that runs with a configuration file. */
 export class RunningService {

@@ -343,3 +343,26 @@ test.each([
   expect(captured!.replica).toBe(all[1])
   for (const one of [first, second]) await one![Symbol.asyncDispose]()
 })
+
+test("a certificate of a CA that is not trusted is named with the variable to set", async () => {
+  using folder = temporaryFolder()
+  const nowMs = Date.now()
+  const issuer = makeCertificate("CA", { isCa: true, nowMs })
+  const { pem, privateKey } = makeCertificate("admin", { issuer, hosts: ["127.0.0.1"], nowMs })
+  const key = privateKey.export({ type: "pkcs8", format: "pem" }) as string
+  const [certificateFile, keyFile] = [join(folder.path, "admin.pem"), join(folder.path, "admin.key")]
+  await Bun.write(certificateFile, pem)
+  await Bun.write(keyFile, key)
+  await chmod(keyFile, 0o600)
+  using other = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: { cert: pem, key },
+    fetch: () => new Response(),
+  })
+  const tls = `tls_certificate = ${certificateFile}\ntls_key = ${keyFile}`
+  const text = configuration(await freePort(), [`127.0.0.1:${other.port}`], tls)
+  await using running = await startHookline(text, { folder: folder.path })
+  const { problem } = await running.logged(({ msg }) => msg === "replica left out")
+  expect(problem).toMatch(/^no answer: its certificate is not trusted .*; set NODE_EXTRA_CA_CERTS to its CA$/)
+})

@@ -5,6 +5,7 @@ import { PublishError } from "../errors.ts"
 import type { Record } from "../pipeline/record.ts"
 import { BrokerTarget } from "./broker-target.ts"
 import { ReplayJob, type ReplayOptions } from "./job.ts"
+import { KeyedTarget } from "./keyed-target.ts"
 import type { ReplayPosition } from "./progress.ts"
 import { selectRecords } from "./range.ts"
 
@@ -149,4 +150,33 @@ test("refused records of a position that could not be saved are among those of t
     [1, [0]],
     [2, [0, 1]],
   ])
+})
+
+test("a paused job has its target attempt nothing that it was sent before, until it is resumed", async () => {
+  const log = await logOf(4)
+  const attempts: number[] = []
+  const first = Promise.withResolvers<void>()
+  const read = Promise.withResolvers<void>()
+  const target = new KeyedTarget({
+    patience: { refusals: 1, retries: 1 },
+    async attempt({ offset }) {
+      attempts.push(offset)
+      if (offset === 0) await first.promise
+      return { outcome: "delivered", reason: "", durationMs: 0 }
+    },
+  })
+  const matches = ({ offset }: { readonly offset: number }): boolean => {
+    if (offset === 3) read.resolve()
+    return true
+  }
+  const job = await jobOf(log, { target, matches })
+  const ended = job.start()
+  await read.promise
+  expect(job.pause()).toBe(true)
+  first.resolve()
+  while (job.progress().replayed === 0) await new Promise(setImmediate)
+  expect(attempts).toEqual([0])
+  expect(job.resume()).toBe(true)
+  await ended
+  expect([job.progress().state, attempts]).toEqual(["done", [0, 1, 2, 3]])
 })

@@ -20,7 +20,7 @@ import { refusedError, type Refusal, type ReplayTarget } from "./target.ts"
  * them. Its states:
  *
  *   running    records are read and sent. While the source or the target is unavailable it waits, and says why (`problem`).
- *   paused     nothing more is sent; what was, is acknowledged and saved.
+ *   paused     nothing more is sent, nor attempted again; what is under way is acknowledged and saved.
  *   done       every record of the range was sent, refused or not matching.
  *   cancelled  by `cancel`.
  *   failed     by a fault that does not pass, or by a refused record where that is to stop it.
@@ -174,6 +174,7 @@ export class ReplayJob {
     this.#paused?.resolve()
     this.#paused = state === "paused" ? Promise.withResolvers() : undefined
     if (this.#isOver) this.#stop.abort()
+    else this.#options.target.hold?.(state === "paused")
   }
 
   #fail(error: unknown): void {

@@ -73,6 +73,7 @@ export class KeyedTarget implements ReplayTarget {
   /** How many of the spared records were needed for these. */
   #needed = 0
   #active = 0
+  #isHeld = false
   #accepted = 0
   /** undefined: accepting. */
   #doubt: Doubt | undefined
@@ -120,6 +121,11 @@ export class KeyedTarget implements ReplayTarget {
     return this.window.records === 1 ? 0 : SPARED - this.#needed
   }
 
+  hold(isHeld: boolean): void {
+    this.#isHeld = isHeld
+    this.#pump()
+  }
+
   problem(): string | undefined {
     return this.#doubt?.reason
   }
@@ -144,7 +150,7 @@ export class KeyedTarget implements ReplayTarget {
 
   /** Begins the attempts that may begin now. */
   #pump(): void {
-    if (this.#stop.signal.aborted) return
+    if (this.#stop.signal.aborted || this.#isHeld) return
     const nowMs = steadyMs()
     let nextMs = Number.POSITIVE_INFINITY
     for (const entry of this.#candidates()) {

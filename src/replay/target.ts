@@ -21,6 +21,8 @@ export interface ReplayTarget {
   readonly spared?: number
   /** Sends a record after those that were sent before; one that is refused holds up none. Resolves when the record is durable at the target. */
   send(record: StoredRecord): Promise<Sent>
+  /** Begins no attempt while it is held, also none of what it was sent before. Undefined: it has none to come. */
+  hold?(isHeld: boolean): void
   /** Why nothing is accepted now; undefined: no reason is known. */
   problem(): string | undefined
   /** Gives up what has no answer: it is `stopped`, and may have arrived. */

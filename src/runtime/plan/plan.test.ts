@@ -678,6 +678,13 @@ describe("listeners", () => {
       ['p.conf:9: [admin] replicas: "dns:hooks:99999" is not <host>:<port> or dns:<name>:<port>'],
     ],
     [
+      "CAs of a Redis without TLS",
+      `${KAFKA}${pipeline("a")}[service]\nredis = redis://hooks\nredis_ca = ca.pem`,
+      [
+        "p.conf:9: [service] redis_ca: has no effect without a rediss:// redis; remove it, or reach the Redis by TLS",
+      ],
+    ],
+    [
       "an admin certificate without its key",
       `${KAFKA}${pipeline("a")}[admin]\ntls_certificate = admin.pem`,
       [

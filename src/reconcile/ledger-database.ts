@@ -223,17 +223,17 @@ export class LedgerDatabase extends DurableDatabase {
     },
 
     /**
-     * Certificates of the hours that end before a time and have nothing left to ask for: those that are new, and from
-     * `againFromMs` on those that are not as before.
+     * Certificates of the hours that end before a time and have nothing left to ask for: those that are new, and of those
+     * that had pending events, or are from `againFromMs` on, the ones that are not as before.
      */
     due: (sinceMs: number, againFromMs: number, toMs: number, mostAttempts: number): Certificate[] => {
       const changed: Certificate[] = []
       const find = this.db.query<{ json: string }, [number]>("SELECT json FROM certificates WHERE hour = ?")
       for (let hour = Math.ceil(sinceMs / HOUR_MS) * HOUR_MS; hour + HOUR_MS <= toMs; hour += HOUR_MS) {
         const row = find.get(hour)
-        if (row !== null && hour < againFromMs) continue
-        const now = this.operations.count(hour, hour + HOUR_MS, mostAttempts)
         const before = row === null ? undefined : (JSON.parse(row.json) as Certificate)
+        if (before?.pending === 0 && hour < againFromMs) continue
+        const now = this.operations.count(hour, hour + HOUR_MS, mostAttempts)
         if (now.open > 0 || Bun.deepEquals(before, { ...now, revision: before?.revision })) continue
         changed.push({ ...now, revision: (before?.revision ?? 0) + 1 })
       }
@@ -257,14 +257,15 @@ export class LedgerDatabase extends DurableDatabase {
     },
 
     /**
-     * Deletes certificates of before a time, and events that were last sent before another where their hour is certified,
-     * or before both: a list that has a redelivery of an event must not make it a new one.
+     * Deletes certificates of before a time, and events that were last sent before another where their hour is certified
+     * with none pending, or before both: a list that has a redelivery of an event must not make it a new one.
      */
     trim: (certificatesBeforeMs: number, eventsBeforeMs: number): void => {
       this.transact(() => {
         this.db
           .query(
-            `DELETE FROM events WHERE last < ?1 OR last < ?2 AND at - at % ${HOUR_MS} IN (SELECT hour FROM certificates)`,
+            `DELETE FROM events WHERE last < ?1 OR last < ?2 AND at - at % ${HOUR_MS} IN
+               (SELECT hour FROM certificates WHERE json ->> 'pending' = 0)`,
           )
           .run(certificatesBeforeMs, eventsBeforeMs)
         this.db.query("DELETE FROM certificates WHERE hour < ?").run(certificatesBeforeMs)

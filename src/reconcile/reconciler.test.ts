@@ -319,3 +319,32 @@ test("an endpoint that is disabled, or leads elsewhere, is reported, and enabled
   await reconciler.pass()
   expect(reconciler.state.endpoint).toBeUndefined()
 })
+
+test("an hour with events that the sender still tries is certified again once they have ended, however long that takes", async () => {
+  const stack = new AsyncDisposableStack()
+  opened.push(stack)
+  const folder = stack.use(temporaryFolder())
+  const location = ledgerIn(folder.path, "paddle")
+  const ledger = stack.adopt(new Ledger(location, pino({ level: "silent" })), (it) => it.close())
+  const hourMs = Math.floor(Date.now() / HOUR_MS - 50) * HOUR_MS
+  const nowMs = hourMs + 48 * HOUR_MS
+  const list = (...statuses: string[]) => {
+    const data = statuses.map((status, n) => ({
+      id: `ntf_${n}`,
+      status,
+      occurred_at: new Date(hourMs).toISOString(),
+      payload: { event_id: `evt_${n}` },
+    }))
+    const bytes = Buffer.from(JSON.stringify({ data, meta: { pagination: { has_more: false } } }))
+    return ledger.do("page", "paddle", { bytes, link: null }, { startedMs: nowMs, fromMs: hourMs, next: "" })
+  }
+  const due = () => ledger.do("due", hourMs, nowMs, hourMs + HOUR_MS, 3)
+  await list("delivered", "needs_retry")
+  const [first] = await due()
+  expect(first).toMatchObject({ listed: 2, pending: 1, revision: 1 })
+  await ledger.do("certify", first!)
+  await ledger.do("trim", 0, nowMs)
+  expect(await due()).toEqual([])
+  await list("delivered", "delivered")
+  expect(await due()).toMatchObject([{ listed: 2, pending: 0, accounted: { accepted: 2 }, revision: 2 }])
+})

@@ -273,6 +273,8 @@ export class Reconciler {
       const { ids, accounted: _, ...line } = certificate
       const missing = { reconcile: id, ...line, ids: ids.unrecoverable.slice(0, 20) }
       if (line.unrecoverable > 0) log.error(missing, "certificate: events are missing")
+      else if (line.pending > 0)
+        log.info({ reconcile: id, ...line }, "certificate: the sender still tries to deliver events")
       else log.info({ reconcile: id, ...line }, "certificate: nothing is missing")
     }
   }

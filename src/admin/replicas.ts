@@ -78,7 +78,7 @@ export class Replicas {
     return this.#known
   }
 
-  /** As `current`, after a round where nobody has looked for a while: it takes a second at most, or two with names. */
+  /** As `current`, after a round where nobody has looked for a while: it takes two seconds at most, or three with names. */
   async fresh(): Promise<readonly Replica[]> {
     if (this.#settings !== undefined && steadyMs() - this.#roundMs >= 2 * FRESH_MS) await this.#begin()
     return this.current()

@@ -43,13 +43,14 @@ export class RunningService {
   async get<T extends Shape>(path: string, shape: T): Promise<Static<T> | undefined> {
     const headers = this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
     const signal = AbortSignal.timeout(TIMEOUT_MS)
-    const response = await askAdmin(this.#place, path, { headers, signal }).catch((error: unknown) => {
+    const asking = askAdmin(this.#place, path, { headers, signal })
+    const answered = asking.then(async (response) => [response, await response.text()] as const)
+    const [response, text] = await answered.catch((error: unknown) => {
       throw unavailable(
         `no Hookline answers at ${this.#address}, ${this.#source} (${fetchFailure(error, CA_VARIABLE)}); does it run, and with this address?`,
         error,
       )
     })
-    const text = await response.text()
     if (response.status === 401)
       throw unavailable(
         this.#token === undefined

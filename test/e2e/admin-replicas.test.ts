@@ -269,6 +269,25 @@ test("status prints what all do, as text and as JSON, and says by its exit statu
   expect(await hookline(["status", "-c", other])).toMatchObject({ status: 69, stdout: "" })
 })
 
+test("status of a service that ends in the middle of its answer says that none answers", async () => {
+  using ending = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: {
+      data(socket) {
+        socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+      },
+    },
+  })
+  using folder = temporaryFolder()
+  const file = join(folder.path, "pipelines.conf")
+  await Bun.write(file, configuration(ending.port, ["127.0.0.1:9"]))
+  expect(await hookline(["status", "-c", file])).toMatchObject({
+    status: 69,
+    stderr: expect.stringContaining(`no Hookline answers at 127.0.0.1:${ending.port}`),
+  })
+})
+
 test("one that hangs is waited for a second and named, one that is killed is named, and merged again after its restart", async () => {
   const folder = temporaryFolder()
   const port = await freePort()

@@ -257,8 +257,8 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   reconcile(
     "an hour that a late listing changes is certified again",
     "reconcile/ledger-database.ts",
-    "if (row !== null && hour < againFromMs) continue",
-    "if (row !== null) continue",
+    "if (before?.pending === 0 && hour < againFromMs) continue",
+    "if (before !== undefined) continue",
   ),
   reconcile(
     "a certificate that comes again has a higher revision",

@@ -8,6 +8,7 @@ import { ReplayJob, type ReplayOptions } from "./job.ts"
 import { KeyedTarget } from "./keyed-target.ts"
 import type { ReplayPosition } from "./progress.ts"
 import { selectRecords } from "./range.ts"
+import { SendWindow, toWindowRecord } from "./send-window.ts"
 
 /** A log whose topic `in` has records of values 0, 1, 2, … */
 async function logOf(count: number): Promise<MemoryLog> {
@@ -179,4 +180,23 @@ test("a paused job has its target attempt nothing that it was sent before, until
   expect(job.resume()).toBe(true)
   await ended
   expect([job.progress().state, attempts]).toEqual(["done", [0, 1, 2, 3]])
+})
+
+test("each record that a window spares has a place, also where records are large and the window has many", async () => {
+  const target = { window: { records: 512, bytes: 16_000_000 }, spared: 8 }
+  const stop = new AbortController()
+  const window = new SendWindow(target, stop.signal, async () => {})
+  const value = Buffer.alloc(1_000_000)
+  const one = { topic: "t", partition: 0, offset: 0, timestampMs: 0, key: undefined, value, headers: [] }
+  const isAdmitted = (): Promise<boolean> => {
+    const admitted = window.admit(toWindowRecord(one, false)).then(() => true)
+    return Promise.race([admitted, new Promise<boolean>((resolve) => setImmediate(resolve, false))])
+  }
+  const admitted: number[] = []
+  for (let count = 0; target.spared >= 0; target.spared--) {
+    for (; await isAdmitted(); count++) window.add(toWindowRecord(one, false))
+    admitted.push(count)
+  }
+  stop.abort()
+  expect(admitted).toEqual([8, 9, 10, 11, 12, 13, 14, 15, 16])
 })

@@ -3,7 +3,7 @@ import type { StoredRecord } from "../brokers/broker.ts"
 import { Backoff, doubled } from "../clock/backoff.ts"
 import { steadyMs } from "../clock/clock.ts"
 import type { Attempt, KeyedTargetOptions, Patience } from "./attempt.ts"
-import type { ReplayTarget, Sent } from "./target.ts"
+import { SPARED, type ReplayTarget, type Sent } from "./target.ts"
 
 /*
  * Records are attempted in order within a key, up to `concurrency` at once across keys; one without a key has an order of
@@ -52,8 +52,6 @@ interface Doubt {
 
 const RETRY_MS = { first: 250, longest: 10_000 }
 const MOST_BYTES = 16 * 1024 * 1024
-/** How many records of the window are spared. */
-const SPARED = 8
 
 export class KeyedTarget implements ReplayTarget {
   readonly window: ReplayTarget["window"]

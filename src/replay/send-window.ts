@@ -1,7 +1,7 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { within } from "../clock/clock.ts"
 import type { ReplayFailure } from "./progress.ts"
-import type { ReplayTarget } from "./target.ts"
+import { SPARED, type ReplayTarget } from "./target.ts"
 
 /** A record that was read, and that the job's saved position is not after yet. */
 export interface WindowRecord {
@@ -126,7 +126,8 @@ export class SendWindow {
   #hasCapacity({ bytes, result }: WindowRecord): boolean {
     const { window, spared = 0 } = this.#target
     const records = window.records - spared
-    const mostBytes = (window.bytes * records) / window.records
+    // half of the bytes at most, so that each spared record has a place, too, where records are large
+    const mostBytes = window.bytes * (1 - spared / (2 * SPARED))
     if (result === "skipped") return this.#count < records + SKIPPED
     return this.#sent === 0 || (this.#sent < records && this.#bytes + bytes <= mostBytes)
   }

@@ -13,6 +13,9 @@ export interface Refusal {
   readonly status?: number | undefined
 }
 
+/** The most records of a window that are spared. */
+export const SPARED = 8
+
 /** Where records are sent. It tries again, for as long as it takes, whatever may pass. */
 export interface ReplayTarget {
   /** How many records, and how many bytes of them, may be sent and not yet acknowledged; one record always may. */

@@ -56,8 +56,9 @@ async function read(
     "-t",
     "webhooks",
     "-e",
+    // the answer to a wrong password is delayed
     "-m",
-    "2",
+    "4",
     ...args,
   ])
   return stdout === "" ? stderr : stdout

@@ -103,10 +103,10 @@ export function hookline({
           `[pipeline:p${i}:WebHookSource]\nhost = 127.0.0.1\nport = ${port}\npath = ${path}\n` +
           (hmac ? `[pipeline:p${i}:Verifier]\nprovider = github\nsecret = ${SECRET}\n` : "") +
           `[pipeline:p${i}:BrokerSink]\ntopic = ${topic?.topic ?? "bench"}\n` +
+          (keys === undefined || topics !== undefined ? "" : "key = header:X-Key\n") +
           (topics === undefined
             ? ""
-            : `[pipeline:p${i}:Router]\ntopic = {header:X-Key}\ntopics = *\nmax_topics = ${topics}\n`) +
-          (keys === undefined || topics !== undefined ? "" : "key = header:X-Key\n"),
+            : `[pipeline:p${i}:Router]\ntopic = {header:X-Key}\ntopics = *\nmax_topics = ${topics}\n`),
       )
       for (let at = 0; at < idle; at++) sections.push(idlePipeline(at, port))
       const configuration =

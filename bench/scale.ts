@@ -12,8 +12,8 @@
  *     sizes       memory, start, check, reload and metrics of each number in `--sizes`; with `--write` these are lines of
  *                 the budget in docs/benchmarks.md
  *
- * `--pipelines N`, `--partitions N`, `--topics N`, `--keys N` set the sizes, `--seconds N` and `--rounds N` the length, `--checkout DIR`
- * measures the Hookline in that folder instead of this one.
+ * `--pipelines N`, `--partitions N`, `--topics N`, `--keys N` set the sizes, `--seconds N` and `--rounds N` the length,
+ * `--checkout DIR` measures the Hookline in that folder instead of this one.
  */
 import { join, resolve } from "node:path"
 import { readFlags } from "./flags.ts"
@@ -32,6 +32,8 @@ import { figure, markdownTable, rowsOf, sampleTable, TITLE } from "./table.ts"
 import type { Target } from "./target.ts"
 
 const PARTS = ["embedded", "kafka", "partitions", "topics", "reload", "metrics", "start", "sizes"]
+
+const NEEDS_KAFKA = ["kafka", "partitions"]
 
 const { pipelines, partitions, topics, keys, seconds, rounds, connections, ...flags } = readFlags({
   parts: PARTS.filter((part) => part !== "sizes").join(","),
@@ -55,7 +57,7 @@ const count = (number: number): string => number.toLocaleString("en")
 
 /** Those of each part; one beside which the others are measured comes first. */
 function targetsOf(part: string): Target[] {
-  const log = part === "embedded" || part === "topics" ? "embedded" : "kafka"
+  const log = NEEDS_KAFKA.includes(part) ? "kafka" : "embedded"
   const named = (what: string, more: Partial<Variant>): Target => {
     const title = `${log === "kafka" ? "Kafka" : "embedded log"}, ${what}`
     return hookline({ name: title, title, log, checkout, ...more })
@@ -100,13 +102,11 @@ const LONGEST = ["longest request ms", "longest turn ms", "of CPU ms"]
 
 async function main(): Promise<void> {
   const tables: string[] = []
-  await using kafka = parts.some((part) => part === "kafka" || part === "partitions")
-    ? await openBenchKafka()
-    : undefined
+  await using kafka = parts.some((part) => NEEDS_KAFKA.includes(part)) ? await openBenchKafka() : undefined
   if (parts.includes("kafka"))
     await kafka?.makeTopics(Array.from({ length: pipelines - 1 }, (_, at) => idleTopic(at)))
   for (const part of ["embedded", "topics", "kafka", "partitions"])
-    if (parts.includes(part) && (part === "embedded" || part === "topics" || kafka !== undefined))
+    if (parts.includes(part) && (kafka !== undefined || !NEEDS_KAFKA.includes(part)))
       tables.push(await costs(part, kafka))
   const how = { pipelines, checkout, seconds, rounds }
   const of = `of ${count(pipelines)} pipelines`

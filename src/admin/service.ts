@@ -2,7 +2,7 @@ import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { Broker, LogReader, SpoolState } from "../brokers/broker.ts"
 import type { CaptureMode } from "../config/sections/admin.ts"
 import type { Servers } from "../http/server.ts"
-import type { Silence } from "../telemetry/gauges.ts"
+import type { ReadinessState, Silence } from "../telemetry/gauges.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { LogLevel } from "../telemetry/log.ts"
 import type { Report } from "../verify/explain/report.ts"
@@ -127,7 +127,7 @@ export type ComponentProblems = Iterable<readonly [name: string, problem: string
 /** Whether events are accepted now, and if not, why. */
 export interface Readiness {
   /** `partly ready`: some pipelines or topics accept events, others do not. */
-  readonly state: "ready" | "partly ready" | "not ready" | "draining"
+  readonly state: ReadinessState
   /** Pipelines that accept no events because of their connection or store, by id. */
   readonly pipelines: ComponentProblems
   /** Connections by id. */

@@ -53,7 +53,7 @@ interface ForwardGauges extends Readonly<Record<"delivered" | "refused" | "inFli
 }
 
 /** As in `/readyz`. */
-const READINESS_STATES = ["ready", "partly ready", "not ready", "draining"] as const
+export const READINESS_STATES = ["ready", "partly ready", "not ready", "draining"] as const
 
 export type ReadinessState = (typeof READINESS_STATES)[number]
 

@@ -3,12 +3,11 @@
  * from one declaration each. Times are milliseconds since 1970, durations milliseconds, sizes bytes.
  */
 import { connectionKindNames } from "../../brokers/registry.ts"
+import { READINESS_STATES } from "../../telemetry/gauges.ts"
 import { count, Header, nullable, oneOf, replica, type Static, time, Type } from "./shape.ts"
 
 export * from "./capture-shapes.ts"
 export * from "./replay-shapes.ts"
-
-const READINESS = ["ready", "partly ready", "not ready", "draining"] as const
 
 /** A count of refusals by their fixed word, with a sentence for people. */
 export const ReasonCount = Type.Object({
@@ -107,7 +106,7 @@ export const ForwardOverview = Type.Object({
 export const ReplicaOverview = Type.Object({
   replica: Type.String({ description: "Its address." }),
   host: nullable(Type.String({ description: "The name of its machine or pod; null: not known." })),
-  state: nullable(oneOf(...READINESS)),
+  state: nullable(oneOf(...READINESS_STATES)),
   problem: nullable(Type.String({ description: "Why its answers are left out; null: they are not." })),
 })
 
@@ -115,7 +114,7 @@ export const Overview = Type.Object({
   version: Type.String(),
   process: Type.String({ description: "Unique, another one after a restart." }),
   host: Type.String({ description: "The name of the machine or pod." }),
-  state: oneOf(...READINESS),
+  state: oneOf(...READINESS_STATES),
   started_at: time,
   now: time,
   sparkline_step_ms: Type.Integer(),

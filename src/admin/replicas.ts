@@ -72,8 +72,9 @@ export class Replicas {
     clearTimeout(this.#timer)
   }
 
-  /** As the last round found them; another one begins soon. */
-  current(): readonly Replica[] {
+  /** As the last round found them, and the next begins soon; none for a request of another replica. */
+  current(request?: Request): readonly Replica[] {
+    if (request !== undefined && isToAnswerAlone(request)) return []
     if (this.#settings !== undefined && steadyMs() - this.#roundMs >= FRESH_MS) void this.#begin()
     return this.#known
   }
@@ -84,10 +85,9 @@ export class Replicas {
     return this.current()
   }
 
-  /** Those whose answers count; none where another replica asks. @param request undefined: this process's own interest */
+  /** Those of `current` that answer. */
   answering(request?: Request): readonly AdminClient[] {
-    if (request !== undefined && isToAnswerAlone(request)) return []
-    return this.current().flatMap(({ client, problem }) => (problem === undefined ? [client] : []))
+    return this.current(request).flatMap(({ client, problem }) => (problem === undefined ? [client] : []))
   }
 
   #begin(): Promise<void> {

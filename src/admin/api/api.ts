@@ -1,5 +1,5 @@
 import { type AdminAccess, Sessions, type WrongTokens } from "../access.ts"
-import { isToAnswerAlone, splitId } from "../admin-client.ts"
+import { splitId } from "../admin-client.ts"
 import type { Act } from "../audit.ts"
 import type { Replicas } from "../replicas.ts"
 import type { Sampler } from "../sampler.ts"
@@ -102,8 +102,7 @@ function logLevelRoutes({ service, replicas }: Pick<ApiDeps, "service" | "replic
       response: ChangedLevel,
       async answer({ body: { level }, request, note }) {
         note({ log_level: level })
-        const others = isToAnswerAlone(request) ? [] : replicas.current()
-        const changed = others.map(async ({ name, problem, client }) => {
+        const changed = replicas.current(request).map(async ({ name, problem, client }) => {
           const isDone = problem === undefined && (await client.does("log-level", "PUT", { level }))
           return isDone ? [] : [name]
         })

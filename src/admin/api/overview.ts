@@ -3,7 +3,7 @@ import { hostname } from "node:os"
 import manifest from "../../../package.json" with { type: "json" }
 import { steadyMs } from "../../clock/clock.ts"
 import { inSlices, inSteps, nextTurn } from "../../clock/slices.ts"
-import { isToAnswerAlone, unanswered } from "../admin-client.ts"
+import { unanswered } from "../admin-client.ts"
 import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
 import type { Replica, Replicas } from "../replicas.ts"
 import type { Sampler } from "../sampler.ts"
@@ -44,7 +44,7 @@ export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
         pipelines: Type.Optional(Type.Boolean({ description: "false: none are listed. Default: all." })),
       }),
       response: Overview,
-      answer: ({ query: { pipelines }, request }) => overviewOf(deps, pipelines, isToAnswerAlone(request)),
+      answer: ({ query: { pipelines }, request }) => overviewOf(deps, pipelines, request),
     }),
     route("GET /api/activity", {
       summary: "What each process has counted since its start, for rates.",
@@ -87,7 +87,7 @@ const FLAT = Array.from({ length: POINTS }, () => 0)
 export async function overviewOf(
   { service, sampler, replicas }: OverviewDeps,
   withPipelines = true,
-  isAlone = false,
+  request?: Request,
 ): Promise<Overview> {
   const asked = service.workers().map((it) => it.ask<Overview>("overview?pipelines=false").catch(unanswered))
   const [history, readiness, ...workers] = await Promise.all([
@@ -101,7 +101,7 @@ export async function overviewOf(
   const pipelines = await inSlices(
     inSteps(listed, (pipeline) => pipelineOverview(pipeline, history.of(pipeline.id))),
   )
-  const others = isAlone ? [] : replicas.current()
+  const others = replicas.current(request)
   const counting = [...workers, ...others.map(({ overview }) => overview)]
   const captured = [service.receiver?.captures.refused, ...counting.map((it) => it?.captured_refusals)]
   const connections = connectionOverviews(service, readiness, (id) => sampler.outages.since(id) ?? now)

@@ -119,7 +119,5 @@ export function splitId(id: string): readonly [id: string, replica: string | und
 /** What the processes of some services have counted. */
 export async function activityOf(clients: readonly AdminClient[]): Promise<ActivitySample[]> {
   const asked = clients.map((it) => it.ask<ProcessActivity[]>("activity").catch(unanswered))
-  return (await Promise.all(asked))
-    .flatMap((it) => it ?? [])
-    .map(({ process, ...activity }) => [process, activity] as const)
+  return (await Promise.all(asked)).flatMap((it) => it ?? [])
 }

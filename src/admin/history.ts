@@ -13,7 +13,9 @@ const MINUTE = 12
 const RATE_MS = 5000
 
 /** The counters of one process, as of now; counters of a process never go back. */
-export type ActivitySample = readonly [process: string, activity: Activity]
+export interface ActivitySample extends Activity {
+  readonly process: string
+}
 
 /**
  * Rates and latencies of the last 15 minutes, from samples of the counters. What was counted between two samples is spread
@@ -38,7 +40,7 @@ export class History {
     const span = { fromMs: this.#sampledMs, untilMs: nowMs }
     this.#advance(nowMs)
     const counts = new Map<string, Map<string, number>>()
-    for (const [process, { events, bounds, latencies }] of samples) {
+    for (const { process, events, bounds, latencies } of samples) {
       const before = this.#counts.get(process)
       const counted = new Map<string, number>()
       counts.set(process, counted)

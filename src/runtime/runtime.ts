@@ -153,7 +153,7 @@ export class Runtime implements ReloadableApplication, Running {
   }
 
   async activity(): Promise<readonly ActivitySample[]> {
-    return [[this.id, await inSlices(this.metrics.activity())]]
+    return [{ process: this.id, ...(await inSlices(this.metrics.activity())) }]
   }
 
   broker(connection: string): Broker | undefined {

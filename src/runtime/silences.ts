@@ -72,7 +72,7 @@ export class Silences {
   async #sample(): Promise<void> {
     const activity = await this.#service.activity()
     const nowMs = Date.now()
-    for (const [process, { events }] of activity)
+    for (const { process, events } of activity)
       for (const { pipeline, outcome, reason, count } of events) {
         if (outcome === "rejected" || !this.#watched.has(pipeline)) continue
         const series = JSON.stringify([process, pipeline, outcome, reason])

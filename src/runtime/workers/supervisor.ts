@@ -218,7 +218,7 @@ export class Supervisor implements ReloadableApplication, Running {
     return readinessOfWorkers(workers, this.#stopped !== undefined)
   }
 
-  async activity(): Promise<readonly ActivitySample[]> {
+  activity(): Promise<readonly ActivitySample[]> {
     return activityOf(this.workers())
   }
 

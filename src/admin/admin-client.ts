@@ -110,10 +110,24 @@ export function unanswered(error: unknown): undefined {
   if (problemOf(error) === undefined) throw error
 }
 
-/** Splits the id of a row that is another replica's. */
-export function splitId(id: string): readonly [id: string, replica: string | undefined] {
+/** A row of another process, and where its admin API has it. */
+export type RowElsewhere = ReturnType<typeof rowOf>
+
+export const rowOf = (client: AdminClient, list: string, id: string) => ({
+  client,
+  id,
+  path: `${list}/${encodeURIComponent(id)}`,
+})
+
+/** The row of another replica that an id names; undefined: it names none of these replicas. */
+export function rowOfReplica(
+  replicas: readonly AdminClient[],
+  list: string,
+  id: string,
+): RowElsewhere | undefined {
   const at = id.indexOf("@")
-  return at < 0 ? [id, undefined] : [id.slice(0, at), id.slice(at + 1)]
+  const client = at < 0 ? undefined : replicas.find(({ replica }) => replica === id.slice(at + 1))
+  return client && rowOf(client, list, id.slice(0, at))
 }
 
 /** What the processes of some services have counted. */

@@ -1,5 +1,5 @@
 import { type AdminAccess, Sessions, type WrongTokens } from "../access.ts"
-import { splitId } from "../admin-client.ts"
+import { rowOfReplica } from "../admin-client.ts"
 import type { Act } from "../audit.ts"
 import type { Replicas } from "../replicas.ts"
 import type { Sampler } from "../sampler.ts"
@@ -77,11 +77,9 @@ const forwardRoutes = ({ service, replicas }: Pick<ApiDeps, "service" | "replica
           ? "Pauses a forward until it is resumed, also across restarts and at replicas, within seconds."
           : "Resumes a paused forward.",
       params: Type.Object({ id: Type.String({ maxLength: 400 }) }),
-      async answer({ params: { id } }) {
-        const [there, name] = splitId(id)
-        const replica = replicas.answering().find((it) => it.replica === name)
-        if (name !== undefined && replica !== undefined)
-          return replica.ask(`forwards/${encodeURIComponent(there)}/${action}`, "POST")
+      async answer({ params: { id }, request }) {
+        const elsewhere = rowOfReplica(replicas.answering(request), "forwards", id)
+        if (elsewhere !== undefined) return elsewhere.client.ask(`${elsewhere.path}/${action}`, "POST")
         const forward = service.forwards().find((it) => it.id === id)
         if (forward === undefined) throw new ApiError(404, "no forward has this id")
         await forward.setPaused(action === "pause")

@@ -2,7 +2,7 @@ import { Type } from "./shape.ts"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import { notJudged } from "../../verify/explain/report.ts"
 import type { ActFields } from "../audit.ts"
-import { splitId, unanswered, type AdminClient } from "../admin-client.ts"
+import { rowOf, rowOfReplica, unanswered, type AdminClient, type RowElsewhere } from "../admin-client.ts"
 import { sequenceOf, type Captured, type CapturedRequest, type CaptureQuery } from "../captured.ts"
 import type { Replicas } from "../replicas.ts"
 import type { Service } from "../service.ts"
@@ -93,9 +93,9 @@ const captureRoutesOf = (deps: CaptureDeps): ApiRoute[] => [
         )
       const found = await findCapture(keepersOf(deps, request), id, pipeline)
       if (unmasked) note(aboutOf(found))
-      if (!("keeper" in found)) return detailOf(found, deps.service, unmasked)
-      const detail = await found.keeper.ask<CaptureDetail>(`${found.path}?unmasked=${unmasked}`)
-      return { ...detail, summary: found.keeper.named(detail.summary) }
+      if (!("client" in found)) return detailOf(found, deps.service, unmasked)
+      const detail = await found.client.ask<CaptureDetail>(`${found.path}?unmasked=${unmasked}`)
+      return { ...detail, summary: found.client.named(detail.summary) }
     },
   }),
   route("GET /api/captures/:id/explanation", {
@@ -105,8 +105,8 @@ const captureRoutesOf = (deps: CaptureDeps): ApiRoute[] => [
     response: CaptureExplanation,
     async answer({ params: { id }, query: { pipeline }, request }) {
       const found = await findCapture(keepersOf(deps, request), id, pipeline)
-      return "keeper" in found
-        ? found.keeper.ask<CaptureExplanation>(`${found.path}/explanation`)
+      return "client" in found
+        ? found.client.ask<CaptureExplanation>(`${found.path}/explanation`)
         : explanationOf(found, deps.service)
     },
   }),
@@ -120,8 +120,8 @@ const captureRoutesOf = (deps: CaptureDeps): ApiRoute[] => [
       const found = await findCapture(keepersOf(deps, request), id, query.pipeline)
       note(aboutOf(found))
       const result =
-        "keeper" in found
-          ? await found.keeper.ask<SendResult>(`${found.path}/resend`, "POST")
+        "client" in found
+          ? await found.client.ask<SendResult>(`${found.path}/resend`, "POST")
           : await resend(found, deps.service)
       note({ event_status: result.status })
       return result
@@ -158,12 +158,8 @@ const aboutOf = ({ pipeline, request_id }: Pick<Captured, "pipeline" | "request_
   request_id,
 })
 
-/** A request that another process keeps, and answers about. */
-interface KeptElsewhere extends Pick<CaptureSummary, "pipeline" | "request_id"> {
-  readonly keeper: AdminClient
-  /** In its admin API. */
-  readonly path: string
-}
+/** A request that another process keeps. */
+type KeptElsewhere = RowElsewhere & CaptureSummary
 
 async function findCapture(
   keepers: Keepers,
@@ -187,12 +183,12 @@ async function find(
 ): Promise<CapturedRequest | KeptElsewhere | undefined> {
   const own = service.receiver?.captures.find(id)
   if (own !== undefined) return own
-  const [there, replica] = splitId(id)
-  const keepers = replica === undefined ? service.workers() : replicas.filter((it) => it.replica === replica)
-  const path = `captures/${encodeURIComponent(there)}`
-  const asked = keepers.map(async (keeper): Promise<KeptElsewhere | undefined> => {
-    const detail = await keeper.ask<CaptureDetail>(path).catch(unanswered)
-    return detail && { ...detail.summary, keeper, path }
+  const elsewhere = rowOfReplica(replicas, "captures", id)
+  const rows =
+    elsewhere === undefined ? service.workers().map((it) => rowOf(it, "captures", id)) : [elsewhere]
+  const asked = rows.map(async (row): Promise<KeptElsewhere | undefined> => {
+    const detail = await row.client.ask<CaptureDetail>(row.path).catch(unanswered)
+    return detail && { ...detail.summary, ...row }
   })
   return (await Promise.all(asked)).find((it) => it !== undefined)
 }

@@ -1,6 +1,6 @@
 import { Type } from "./shape.ts"
 import { toShownUrl } from "../../replay/request-of-record.ts"
-import { splitId, type AdminClient } from "../admin-client.ts"
+import { rowOfReplica, type AdminClient, type RowElsewhere } from "../admin-client.ts"
 import type { Replay, Replays, ReplayFrom, ReplayTo } from "../replays.ts"
 import type { Replicas } from "../replicas.ts"
 import type { Service } from "../service.ts"
@@ -17,29 +17,18 @@ interface ReplayDeps {
   readonly replicas: Replicas
 }
 
-/** A replay that another replica runs. */
-interface ReplayElsewhere {
-  readonly replica: AdminClient
-  /** In its admin API. */
-  readonly path: string
-  readonly id: string
-}
-
 /** @throws ApiError 404 */
-async function findReplay(deps: ReplayDeps, id: string, request: Request): Promise<Replay | ReplayElsewhere> {
+async function findReplay(deps: ReplayDeps, id: string, request: Request): Promise<Replay | RowElsewhere> {
   const { replays } = deps.service
   const others = deps.replicas.answering(request)
   const wanted = id === "last" ? ((await replaysOf(replays, others))[0]?.id ?? "") : id
-  const [there, name] = splitId(wanted)
-  const replica = name === undefined ? undefined : others.find((it) => it.replica === name)
-  if (replica !== undefined) return { replica, path: `replays/${encodeURIComponent(there)}`, id: there }
-  const replay = replays.find(wanted)
+  const replay = rowOfReplica(others, "replays", wanted) ?? replays.find(wanted)
   if (replay === undefined) throw new ApiError(404, "no replay has this id")
   return replay
 }
 
-const elsewhere = async ({ replica, path }: ReplayElsewhere, rest = "", method = "GET") =>
-  replica.named(await replica.ask<ReplayOverview>(path + rest, method))
+const elsewhere = async ({ client, path }: RowElsewhere, rest = "", method = "GET") =>
+  client.named(await client.ask<ReplayOverview>(path + rest, method))
 
 /** The replays of this service and of others, the newest first. */
 export async function replaysOf(
@@ -65,7 +54,7 @@ export function replayRoutes(deps: ReplayDeps): ApiRoute[] {
       async answer({ params: { id }, request, note }) {
         const replay = await findReplay(deps, id, request)
         note({ replay: replay.id })
-        if ("replica" in replay) return elsewhere(replay, `/${name}`, "POST")
+        if ("client" in replay) return elsewhere(replay, `/${name}`, "POST")
         if ((await apply(replay)) === false)
           throw new ApiError(409, `the replay is ${replay.job.progress().state}`)
         return jobOf(replay)
@@ -107,7 +96,7 @@ export function replayRoutes(deps: ReplayDeps): ApiRoute[] {
       response: ReplayOverview,
       async answer({ params: { id }, request }) {
         const replay = await findReplay(deps, id, request)
-        return "replica" in replay ? elsewhere(replay) : jobOf(replay)
+        return "client" in replay ? elsewhere(replay) : jobOf(replay)
       },
     }),
     change("pause", "Pauses a replay: what was sent is acknowledged.", ({ job }) => job.pause()),

@@ -58,9 +58,8 @@ export class RestartingWorker {
   readonly #backOff = new RestartDelay()
   #state: WorkerState = "waiting"
   #process: WorkerProcess | undefined
-  /** Of its last process that was configured. */
+  /** The admin API of the last process that was configured. */
   #admin: AdminClient | undefined
-  readonly #token = crypto.randomUUID() + crypto.randomUUID()
   #log: Logger
   #watch: StallWatch | undefined
   #startedMs = 0
@@ -164,14 +163,10 @@ export class RestartingWorker {
   }
 
   async #configure(process: WorkerProcess, configuration: ConfigurationFile): Promise<Configured> {
-    const { workers } = this.#owner
-    const configured = await process.call("configure", {
-      worker: this.number,
-      workers,
-      token: this.#token,
-      configuration,
-    })
-    this.#admin = new AdminClient(configured.adminUrl, this.#token)
+    const { token } = process
+    const membership = { worker: this.number, workers: this.#owner.workers, token }
+    const configured = await process.call("configure", { ...membership, configuration })
+    this.#admin = new AdminClient(configured.adminUrl, token)
     return configured
   }
 

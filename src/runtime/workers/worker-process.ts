@@ -12,6 +12,8 @@ type Calls = Pick<Worker, "configure" | "heartbeat" | "stop">
 /** A worker's process: the same program, called over IPC. */
 export class WorkerProcess {
   readonly pid: number
+  /** What its supervisor presents to its admin API: no later process has the same. */
+  readonly token = crypto.randomUUID() + crypto.randomUUID()
   /** How it ended: `status 1`, `SIGKILL`. */
   readonly exited: Promise<string>
   readonly #child: Bun.Subprocess

@@ -6,13 +6,7 @@ const LISTED = 50
 /** Refusals of one reason in five minutes that someone should look at. */
 const REFUSALS_NOTED = 5
 
-/** What needs someone's action now. */
-export const attentionOf = (service: Service, ...known: Parameters<typeof problemsOf>): Attention[] => [
-  ...problemsOf(...known),
-  ...attentionOfSenders(service),
-]
-
-/** Errors first. */
+/** What needs someone's action now, errors first. */
 export const mostUrgent = (all: readonly Attention[]): Attention[] =>
   all.toSorted((a, b) => a.level.localeCompare(b.level)).slice(0, LISTED)
 
@@ -22,9 +16,10 @@ const CLOCK_MS = 10_000
 /** What replicas list, and what is wrong with them. */
 export function* attentionOfReplicas(replicas: readonly Replica[], now: number): Iterable<Attention> {
   for (const { name: replica, problem, overview } of replicas) {
-    if (problem !== undefined)
+    if (overview === undefined) {
       yield attention("warning", `Replica ${replica} is left out: ${problem}`, { replica })
-    if (problem !== undefined || overview === undefined) continue
+      continue
+    }
     const aheadMs = overview.now - now
     if (Math.abs(aheadMs) > CLOCK_MS) {
       const text = `The clock of replica ${replica} is ${ageOf(Math.abs(aheadMs))} ${aheadMs > 0 ? "ahead of" : "behind"} this one's.`
@@ -42,7 +37,8 @@ const attention = (level: Attention["level"], text: string, of: Partial<Attentio
   ...of,
 })
 
-function* problemsOf(
+/** What of this service can't be used, and pipelines with many refusals. */
+export function* problemsOf(
   { stores, listeners = [], workers = [] }: Readiness,
   connections: readonly ConnectionOverview[],
   pipelines: readonly PipelineOverview[],
@@ -88,7 +84,7 @@ function* problemsOf(
 }
 
 /** What senders sent that has not come, and pipelines to which nothing comes. */
-function* attentionOfSenders(service: Service): Iterable<Attention> {
+export function* attentionOfSenders(service: Service): Iterable<Attention> {
   for (const [pipeline, { ms, expectedMs }] of service.silences())
     if (ms >= expectedMs)
       yield attention("warning", `No event of ${pipeline} for ${ageOf(ms)}.`, { pipeline })

@@ -10,7 +10,7 @@ import type { Sampler } from "../sampler.ts"
 import type { ForwardInfo, PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
 import { describeDelivery } from "../../verify/presets/delivery-facts.ts"
 import { factsOf } from "../../verify/presets/sender-facts.ts"
-import { attentionOf, attentionOfReplicas, mostUrgent } from "./attention.ts"
+import { attentionOfReplicas, attentionOfSenders, mostUrgent, problemsOf } from "./attention.ts"
 import { wordsOf } from "./reason-words.ts"
 import { ApiError } from "./problem.ts"
 import { route, type ApiRoute } from "./route.ts"
@@ -114,7 +114,8 @@ export async function overviewOf(
     capture: service.captureMode(),
     captured_refusals: captured.reduce<number>((sum, count = 0) => sum + count, 0),
     attention: mostUrgent([
-      ...attentionOf(service, readiness, connections, pipelines, now),
+      ...problemsOf(readiness, connections, pipelines, now),
+      ...attentionOfSenders(service),
       ...attentionOfReplicas(others, now),
     ]),
     connections,

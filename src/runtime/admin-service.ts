@@ -84,10 +84,10 @@ export function adminService(running: Running): Service {
     replays: new Replays(connections, running.log),
     logLevel: () => running.log.level as LogLevel,
     async setLogLevel(to) {
+      if (running.isWorker) return running.setLogLevel(to)
       const from = running.log.level
       // by the level that shows it
       const isShown = running.log.isLevelEnabled("info")
-      if (running.isWorker) return running.setLogLevel(to)
       if (isShown && from !== to) running.log.info({ from, to }, "log level changed")
       await running.setLogLevel(to)
       if (!isShown) running.log.info({ from, to }, "log level changed")

@@ -78,6 +78,6 @@ export function toLocalTime(ms = Number.NaN): string {
 /** NaN: the field is empty, or not filled in yet. */
 export const fromLocalTime = (text: string): number => new Date(text).getTime()
 
-/** Which replica a row is of, after its name; empty: the one that answers. */
+/** Names the replica of a row, to follow the row's name; empty for the one that answers. */
 export const onReplica = (replica: string | undefined): string =>
   replica === undefined ? "" : ` on ${replica}`

@@ -21,7 +21,7 @@ export type TokenName = "token" | "read_token" | "replicas_token" | "none"
 
 /** Who is admitted. */
 export interface AdminAccess {
-  /** Which token a text is; undefined: neither. If none is configured, every text is `none`. */
+  /** Which token a text is; undefined: none of them. If none is configured, every text is `none`. */
   tokenIn(text: string): TokenName | undefined
   /** Which token a request presents, as `Authorization: Bearer`. */
   tokenOf(request: Request): TokenName | undefined

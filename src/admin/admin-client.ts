@@ -8,10 +8,10 @@ import type { ActivitySample } from "./history.ts"
 
 /** How long another process has for an answer that changes nothing. */
 export const ANSWER_MS = 1000
-/** And for an action: a sent event waits for its acknowledgement. */
+/** How long it has for an action: an event that is sent waits for the broker's acknowledgement. */
 const ACTION_MS = 60_000
 
-/** In requests to another process: it answers for itself and its workers alone, so that no request goes round. */
+/** A header of requests to another process, which answers only for itself and its workers: replicas do not ask in circles. */
 const ALONE = "hookline-alone"
 export const isToAnswerAlone = ({ headers }: Request): boolean => headers.has(ALONE)
 
@@ -27,7 +27,7 @@ interface Row {
 
 /** The admin API of another process, whose answers are merged with those of this one. */
 export class AdminClient {
-  /** Of a replica; undefined: it is a worker. */
+  /** The address of a replica; undefined: it is a worker. */
   readonly replica: string | undefined
   readonly #url: string
   readonly #token: string
@@ -61,19 +61,19 @@ export class AdminClient {
     throw new ApiError(response.status, detail)
   }
 
-  /** An action; whether it was done within a second. A process that stalls does it later. */
+  /** Requests an action. @returns whether it was done within a second; a process that stalls does it later */
   async does(path: string, method: string, body?: unknown): Promise<boolean> {
     const doing = this.ask(path, method, body).then(() => true, unanswered)
     return (await within(ANSWER_MS, doing, () => false)) ?? false
   }
 
-  /** The rows of a list; none: it does not answer. */
+  /** The rows of a list; none if it does not answer. */
   async rows<T extends Row>(path: string): Promise<T[]> {
     const rows = await this.ask<unknown>(path).catch(unanswered)
     return Array.isArray(rows) ? (rows as T[]).map((it) => this.named(it)) : []
   }
 
-  /** A row with the replica that it is of, in its id too. */
+  /** Adds the replica's address to a row, and to the row's id. */
   named<T extends Row>(row: T): T {
     const { replica } = this
     return replica === undefined ? row : { ...row, id: `${row.id}@${replica}`, replica }
@@ -105,7 +105,7 @@ function failed(cause: unknown): never {
   throw new HooklineError("unavailable", `no answer: ${fetchFailure(cause, CA_VARIABLE)}`, { cause })
 }
 
-/** In place of what a process has no answer to, or none in time. @throws a fault */
+/** For requests that another process refuses or does not answer in time. @throws a fault */
 export function unanswered(error: unknown): undefined {
   if (problemOf(error) === undefined) throw error
 }
@@ -130,7 +130,7 @@ export function rowOfReplica(
   return client && rowOf(client, list, id.slice(0, at))
 }
 
-/** What the processes of some services have counted. */
+/** The counters of other processes; a replica answers for its workers, too. */
 export async function activityOf(clients: readonly AdminClient[]): Promise<ActivitySample[]> {
   const asked = clients.map((it) => it.ask<ProcessActivity[]>("activity").catch(unanswered))
   return (await Promise.all(asked)).flatMap((it) => it ?? [])

@@ -1,12 +1,13 @@
 import { checkServerIdentity } from "node:tls"
 import { readCertificate } from "../config/sections/pem-files.ts"
 
-/** Names further CAs, as everywhere where there is no option of them. */
+/** The environment variable that names further CAs, where no option does. */
 export const CA_VARIABLE = "NODE_EXTRA_CA_CERTS"
 
 /**
- * How a server of `[admin]` is trusted by who has its certificate file: by the system's CAs, those of NODE_EXTRA_CA_CERTS, or
- * the file itself where it is its own CA; it presents the file's certificate or one for its host.
+ * TLS settings of a client of an `[admin]` listener, from the listener's certificate file. What the listener presents must be
+ * the file's certificate, or one for its host; it is trusted by the system's CAs, by those of NODE_EXTRA_CA_CERTS, or by the
+ * file itself where that is its own CA.
  *
  * @throws OptionError `config` of tls_certificate
  */

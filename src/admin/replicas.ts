@@ -10,9 +10,9 @@ import { Overview } from "./api/shapes.ts"
 import type { ActivitySample } from "./history.ts"
 
 /*
- * The other replicas of the service, whose answers this one's admin API has, too. Each is asked for its overview: every
- * 5 s, and every second while someone looks. What the last round found is known at once, so that no request waits for a
- * replica that does not answer; it is asked nothing but its overview until it does.
+ * The other replicas of the service, whose answers this one's admin API merges with its own. Each is polled for its overview
+ * and counters: every 5 s, and every second while someone looks. Requests use the result of the last round, so none waits
+ * for a replica that does not answer; until it answers a poll, it is asked for nothing else.
  */
 
 export interface ReplicaSettings {
@@ -32,14 +32,14 @@ export interface Replica {
   readonly problem: string | undefined
   readonly client: AdminClient
   readonly activity: readonly ActivitySample[]
-  /** It has refused the token of these settings, and is not asked again before. */
+  /** It refused the token of these settings, and is not asked again before `untilMs`. */
   readonly refused?: { readonly settings: ReplicaSettings; readonly untilMs: number }
 }
 
 const IDLE_MS = 5000
 /** While someone looks. */
 const FRESH_MS = 1000
-/** Between two requests to one that refuses the token: it counts them as guesses, and answers late after ten in a minute. */
+/** Between two requests to one that refuses the token: it counts each as a wrong token, and delays its answers after ten in a minute. */
 const REFUSED_MS = 15_000
 
 export class Replicas {
@@ -53,7 +53,7 @@ export class Replicas {
   #roundMs = 0
   #timer: Timer | undefined
 
-  /** @param process of this service, which its own address leads to */
+  /** @param process the id of this one, which tells it that a listed address is its own */
   constructor(process: string, log: Pick<Logger, "info" | "warn">) {
     this.#process = process
     this.#log = log
@@ -79,7 +79,7 @@ export class Replicas {
     return this.#known
   }
 
-  /** As `current`, after a round where nobody has looked for a while: it takes two seconds at most, or three with names. */
+  /** As `current`, but waits for a round if the last is too old: at most two seconds, or three with names to resolve. */
   async fresh(): Promise<readonly Replica[]> {
     if (this.#settings !== undefined && steadyMs() - this.#roundMs >= 2 * FRESH_MS) await this.#begin()
     return this.current()

@@ -15,7 +15,7 @@ import type { ActivitySample } from "./history.ts"
 import type { ReconcileState } from "../reconcile/reconciliation.ts"
 import type { Replays } from "./replays.ts"
 
-/** Kafka, where no spool is before it: what replicas share, so that each of them answers alike. */
+/** `brokers`: Kafka connections without a spool, which fail for all replicas at once. */
 export type Exclusion = "brokers"
 
 /** The application as the admin API sees it: of one process, or of several. */
@@ -42,7 +42,7 @@ export interface Service {
   captureMode(): CaptureMode
   /** Of this process; undefined: its workers receive the webhooks. */
   readonly receiver: Receiver | undefined
-  /** Processes that receive webhooks for this one, and answer. */
+  /** The workers that receive webhooks for this process and answer; none if it receives them itself. */
   workers(): readonly AdminClient[]
   /** How a pipeline verifies requests, by its Verifiers in order; none: it does not, or there is no such pipeline. */
   verifications(pipeline: string): readonly Verification[]
@@ -89,7 +89,7 @@ export interface ForwardInfo {
   setPaused(isPaused: boolean): Promise<void>
 }
 
-/** What a process that receives webhooks has of them. */
+/** The part of a process that receives webhooks. */
 export interface Receiver {
   readonly captures: Captures
   readonly submit: Servers["submit"]

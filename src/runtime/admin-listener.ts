@@ -18,7 +18,7 @@ export async function loadAdmin({ listen }: Plan["admin"]): Promise<typeof openA
   return listen === "off" ? undefined : (await import("../admin/server.ts")).openAdmin
 }
 
-/** What a worker has in place of `[admin]`: a port of this machine, for its supervisor, which has the token. */
+/** The `[admin]` of a worker: a loopback port for its supervisor, which alone has the token. */
 export const workersAdmin = (admin: Plan["admin"], token: string): Plan["admin"] => ({
   ...admin,
   listen: { host: "127.0.0.1", port: 0 },

@@ -46,7 +46,7 @@ export interface Membership {
   /** From 1. */
   readonly worker: number
   readonly workers: number
-  /** What its supervisor asks its admin API with. */
+  /** What its supervisor presents to its admin API. */
   readonly token: string
 }
 

@@ -2,7 +2,7 @@ import type { Logger } from "../telemetry/log.ts"
 
 const ignore = (): void => {}
 
-/** A log of which warnings and errors are kept. */
+/** A log that passes on warnings and errors, and drops the rest. */
 export function warningLog(warn: (text: string) => void): Logger {
   const write = (fields: object | string, message?: string): void =>
     warn(message ?? (typeof fields === "string" ? fields : JSON.stringify(fields)))

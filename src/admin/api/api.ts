@@ -28,7 +28,7 @@ export interface ApiDeps {
   readonly wrongTokens: WrongTokens
   readonly failed: (error: unknown) => void
   readonly audit: (act: Act) => void
-  /** Whether a supervisor alone asks. */
+  /** Whether it is the API of a worker, which only its supervisor asks. */
   readonly isWorker: boolean
 }
 
@@ -74,7 +74,7 @@ const forwardRoutes = ({ service, replicas }: Pick<ApiDeps, "service" | "replica
     route(`POST /api/forwards/:id/${action}`, {
       summary:
         action === "pause"
-          ? "Pauses a forward until it is resumed, also across restarts and at replicas, within seconds."
+          ? "Pauses a forward in all replicas within seconds, until it is resumed, also across restarts."
           : "Resumes a paused forward.",
       params: Type.Object({ id: Type.String({ maxLength: 400 }) }),
       async answer({ params: { id }, request }) {

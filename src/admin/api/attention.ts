@@ -10,10 +10,10 @@ const REFUSALS_NOTED = 5
 export const mostUrgent = (all: readonly Attention[]): Attention[] =>
   all.toSorted((a, b) => a.level.localeCompare(b.level)).slice(0, LISTED)
 
-/** Above what clocks of machines with NTP differ by, and an overview that is a round old. */
+/** More than clocks kept by NTP differ by, and more than the age of an overview, which is up to a round. */
 const CLOCK_MS = 10_000
 
-/** What replicas list, and what is wrong with them. */
+/** What the other replicas report, and what is wrong with the replicas themselves. */
 export function* attentionOfReplicas(replicas: readonly Replica[], now: number): Iterable<Attention> {
   for (const { name: replica, problem, overview } of replicas) {
     if (overview === undefined) {
@@ -83,7 +83,7 @@ export function* problemsOf(
   }
 }
 
-/** What senders sent that has not come, and pipelines to which nothing comes. */
+/** Events that senders sent and that have not arrived, pipelines that receive none, and forwards. */
 export function* attentionOfSenders(service: Service): Iterable<Attention> {
   for (const [pipeline, { ms, expectedMs }] of service.silences())
     if (ms >= expectedMs)

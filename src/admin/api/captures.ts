@@ -27,7 +27,7 @@ interface CaptureDeps {
   readonly replicas: Replicas
 }
 
-/** Where captured requests are kept. */
+/** The processes that keep captured requests. */
 interface Keepers {
   readonly service: Service
   readonly replicas: readonly AdminClient[]
@@ -197,7 +197,7 @@ async function find(
 const isForwarded = ({ headers }: Request): boolean =>
   ["forwarded", "via", "x-forwarded-for", "x-real-ip"].some((name) => headers.has(name))
 
-/** What another process is asked for. */
+/** The path of a list of captured requests in the API of another process. */
 export function pathOf(query: CaptureQuery): string {
   const texts = Object.entries(query).filter(([, it]) => it !== undefined)
   return `captures?${new URLSearchParams(texts.map(([name, it]): [string, string] => [name, `${it}`]))}`

@@ -13,7 +13,7 @@ const OVERVIEW_MS = 1000
 const MOST_SHARE = 20
 /** Pause between two polls of captured requests and of replays, in milliseconds. */
 const CHANGES_MS = 500
-/** Polls to one of the other replicas: a page may be a second behind them. */
+/** The other replicas are asked in every second poll only: a page may be a second behind them. */
 const OTHERS_EVERY = 2
 
 export interface LiveDeps extends OverviewDeps {
@@ -45,7 +45,7 @@ export class Live {
     if (this.#watching.size > 1) return void this.#overview([stream]).catch(this.#deps.failed)
     this.#watched = new AbortController()
     const { service, replicas } = this.#deps
-    /** By replica, this one's too: each has a clock of its own. */
+    // by replica, including this one (undefined), since each has a clock of its own
     const captures = new Map<string | undefined, NewCaptures>()
     const captured = (replica: string | undefined, list: ListCaptures) =>
       captures.getOrInsertComputed(replica, () => new NewCaptures(service)).next(list)
@@ -86,7 +86,7 @@ export class Live {
     for (const stream of this.#watching) stream.send(event)
   }
 
-  /** Repeats an action while someone watches. @param rests how many times as long as the action the pause is at least */
+  /** Repeats an action while someone watches. @param rests the shortest pause, as a multiple of how long the action took */
   async #repeat(everyMs: number, rests: number, work: () => Promise<void>): Promise<void> {
     const { signal } = this.#watched
     while (!signal.aborted) {

@@ -134,7 +134,7 @@ export async function overviewOf(
   }
 }
 
-/** What replicas list, with their names. */
+/** Rows that replicas list, with the names of their replicas. */
 const rowsOf = <R extends { readonly id: string }>(
   replicas: readonly Replica[],
   rows: (overview: Overview) => readonly R[],

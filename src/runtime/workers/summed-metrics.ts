@@ -4,7 +4,7 @@ import type { Exposition } from "../../telemetry/text-formats.ts"
 
 /** A worker's metric as its supervisor gets it, in JSON. */
 interface PackedMetric extends Omit<Metric, "lines"> {
-  /** null: no number that JSON has. */
+  /** null: a value that JSON can't write, such as NaN. */
   readonly lines: readonly (readonly [series: string, value: number | null])[]
 }
 

@@ -46,8 +46,8 @@ async function answer(worker: Worker, { number, name, argument }: Call): Promise
 }
 
 /**
- * A call of a worker's method, over Bun's IPC: its process is configured, watched and stopped so. All else is asked of its
- * admin API.
+ * A call of a worker's method, over Bun's IPC, by which its process is configured, watched and stopped. Everything else goes
+ * through its admin API.
  */
 export interface Call {
   readonly number: number
@@ -83,7 +83,7 @@ export class Worker {
     return this.#runtime?.log
   }
 
-  /** Starts, or changes to another configuration: or throws, and changes nothing. */
+  /** Starts, or changes to another configuration. If it throws, nothing has changed. */
   async configure({
     configuration,
     ...membership

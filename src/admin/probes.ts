@@ -15,7 +15,7 @@ export const probes = (
     // a load balancer may send no Host, and the URL has none then
     const [exclude, ...more] = new URL(request.url, "http://localhost").searchParams.getAll("exclude")
     if ((exclude !== undefined && exclude !== "brokers") || more.length > 0)
-      return text(400, "exclude=brokers is all that can be excluded\n")
+      return text(400, "brokers is the only value of exclude\n")
     return readyzAnswer(await service.readiness(exclude), admission().tokenOf(request) !== undefined)
   },
   "/metrics": async (request) => {

@@ -147,13 +147,13 @@ export class Replicas {
       const { version } = Object(overview) as Partial<Overview>
       if (typeof version === "string" && version !== manifest.version)
         return { ...silent, problem: `is Hookline ${version}, this one ${manifest.version}` }
-      if (wrong !== undefined) return { ...silent, problem: `is no Hookline of this version${wrong}` }
+      if (wrong !== undefined) return { ...silent, problem: `is not a Hookline of this version${wrong}` }
       return { ...silent, overview, problem: undefined, activity: await activityOf([client]) }
     } catch (error) {
       const isRefused = error instanceof ApiError && error.status === 401
       if (!isRefused) return { ...silent, problem: (error as Error).message }
       const refused = { settings, untilMs: steadyMs() + REFUSED_MS }
-      return { ...silent, problem: "has another replicas_token", refused }
+      return { ...silent, problem: "has a different replicas_token", refused }
     }
   }
 

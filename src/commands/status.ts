@@ -15,13 +15,13 @@ const WATCHED_MS = 2000
 /** Declares `hookline status`. */
 export function declareStatus(program: Command): void {
   addDetails(program.command("status"), {
-    notes: `It asks the admin API of the running Hookline of this configuration, with its token. With [admin] replicas the
+    notes: `It asks the admin API of the Hookline that runs with this configuration, with its token. With [admin] replicas the
 figures of pipelines are sums over all replicas.
 
 Exit status: 0 if events are accepted, 1 if not, 69 if no Hookline answers.`,
     example: "hookline status --watch",
   })
-    .description("print what the running Hookline does: readiness, rates, refusals, what waits, replicas")
+    .description("print the state of the running Hookline: readiness, rates, refusals, backlogs, replicas")
     .addOption(configFlag())
     .addOption(jsonFlag("JSON: the overview of the admin API"))
     .option("--watch", "print it every 2 s, until it is interrupted")

@@ -200,10 +200,10 @@ test("what does not answer, has another version, token or form is named with its
   expect(problems(merged)).toEqual({
     "127.0.0.1:9": expect.stringContaining("connection refused"),
     "dns:nothing.invalid:9464": "the name has no address",
-    [otherPlace]: "has another replicas_token",
+    [otherPlace]: "has a different replicas_token",
     [place(hung)]: expect.stringContaining("no answer in time"),
     [place(garbage)]: expect.any(String),
-    [place(json)]: expect.stringContaining("is no Hookline of this version"),
+    [place(json)]: expect.stringContaining("is not a Hookline of this version"),
     [place(old)]: `is Hookline 0.0.9, this one ${manifest.version}`,
     [place(late)]: null,
   })
@@ -242,7 +242,7 @@ test("one that refuses the token is asked again after some time only, since it c
   const all = [refusing, other].map(({ port }) => `127.0.0.1:${port}`)
   await using api = await AdminApi.start(configuration(await freePort(), all))
   const overview = await overviewWhere(api, () => asked.other >= 3)
-  expect(problems(overview)).toEqual({ [all[0]!]: "has another replicas_token", [all[1]!]: "HTTP 404" })
+  expect(problems(overview)).toEqual({ [all[0]!]: "has a different replicas_token", [all[1]!]: "HTTP 404" })
   expect(asked.refusing).toBe(1)
 })
 

@@ -181,7 +181,7 @@ store = redis://127.0.0.1:${port}`,
       expect([query, answer.status, await answer.text()]).toEqual([
         query,
         400,
-        "exclude=brokers is all that can be excluded\n",
+        "brokers is the only value of exclude\n",
       ])
     }
   }, 30_000)

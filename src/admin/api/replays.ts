@@ -100,7 +100,7 @@ export function replayRoutes(deps: ReplayDeps): ApiRoute[] {
       },
     }),
     change("pause", "Pauses a replay: what was sent is acknowledged.", ({ job }) => job.pause()),
-    change("resume", "Goes on with a paused replay.", ({ job }) => job.resume()),
+    change("resume", "Resumes a paused replay.", ({ job }) => job.resume()),
     change("cancel", "Ends a replay; nothing happens to one that has ended.", ({ job }) => job.cancel()),
   ]
 }

@@ -80,7 +80,7 @@ beforeAll(async () => {
   for (const api of [it.a, it.b, it.c]) await overviewWhere(api, allAnswer)
 })
 
-test("each one names the two others, leaves itself out, and adds up what all have received", async () => {
+test("each replica lists the two others and not itself, and sums what all have received", async () => {
   const before = refusalsIn(await it.a.get<Overview>("overview"))
   for (const api of [it.a, it.b, it.c, it.c]) {
     expect(await api.send("webhooks", {}, '{"n":1}')).toBe(200)
@@ -98,7 +98,7 @@ test("each one names the two others, leaves itself out, and adds up what all hav
   await overviewWhere(it.c, ({ forwards }) => forwards.find(({ replica }) => replica === placeB)!.paused)
 })
 
-test("a refused request of one is on the pages of all within two seconds, explained and sent again from there", async () => {
+test("a request that one replica refused is listed live by another within two seconds, and is explained and sent again from there", async () => {
   await it.b.get("captures", { method: "DELETE" })
   const live = async (): Promise<CaptureSummary> => {
     let isSent = false
@@ -136,7 +136,7 @@ test("a refused request of one is on the pages of all within two seconds, explai
   expect((await it.a.fetch(`captures/${shown.id}`)).status).toBe(404)
 })
 
-test("a replay of one is listed by all, and paused, resumed and cancelled from there", async () => {
+test("a replay of one replica is listed by all, and paused, resumed and cancelled from another", async () => {
   expect(await it.b.send("webhooks", {}, '{"n":2}')).toBe(200)
   expect(await it.b.send("webhooks", {}, '{"n":3}')).toBe(200)
   const from = { connection: "log", topic: "webhooks" }
@@ -159,7 +159,7 @@ test("a replay of one is listed by all, and paused, resumed and cancelled from t
   expect(await it.b.get<ReplayOverview>(`replays/${id}`)).toMatchObject({ state: "cancelled" })
 })
 
-test("the log level changes in all", async () => {
+test("the log level changes in all replicas", async () => {
   expect(await it.a.post<unknown>("log-level", { level: "debug" }, "PUT")).toEqual({
     level: "debug",
     replicas_left_out: [],
@@ -169,7 +169,7 @@ test("the log level changes in all", async () => {
   await it.c.post("log-level", { level: "info" }, "PUT")
 })
 
-test("what does not answer, has another version, token or form is named with its reason, and nobody waits for it", async () => {
+test("a replica that does not answer, or has another version or token, is listed with its problem, and no request waits for it", async () => {
   const other = await AdminApi.start(
     configuration(0, ["127.0.0.1:9"]).replace(
       TOKEN,
@@ -226,7 +226,7 @@ test("what does not answer, has another version, token or form is named with its
   await other[Symbol.asyncDispose]()
 })
 
-test("one that refuses the token is asked again after some time only, since it counts guesses and answers them late", async () => {
+test("a replica that refuses the token is asked again only after some time, since it counts wrong tokens and delays its answers", async () => {
   const asked = { refusing: 0, other: 0 }
   const answering = (name: keyof typeof asked, status: number, body: object) =>
     Bun.serve({
@@ -246,7 +246,7 @@ test("one that refuses the token is asked again after some time only, since it c
   expect(asked.refusing).toBe(1)
 })
 
-test("status prints what all do, as text and as JSON, and says by its exit status whether events are accepted", async () => {
+test("hookline status prints the figures of all replicas, as text and as JSON; its exit status says whether events are accepted", async () => {
   const file = join(it.a.folder, "pipelines.conf")
   expect(await it.a.send("webhooks", {}, "[]")).toBe(400)
   const text = await hookline(["status", "-c", file])
@@ -270,7 +270,7 @@ test("status prints what all do, as text and as JSON, and says by its exit statu
   expect(await hookline(["status", "-c", other])).toMatchObject({ status: 69, stdout: "" })
 })
 
-test("status of a service that ends in the middle of its answer says that none answers", async () => {
+test("hookline status says that no Hookline answers when an answer breaks off in the middle", async () => {
   using ending = Bun.listen({
     hostname: "127.0.0.1",
     port: 0,
@@ -289,7 +289,7 @@ test("status of a service that ends in the middle of its answer says that none a
   })
 })
 
-test("one that hangs is waited for a second and named, one that is killed is named, and merged again after its restart", async () => {
+test("a replica that hangs is waited for a second and listed with its problem; one that was killed is merged again after its restart", async () => {
   const folder = temporaryFolder()
   const port = await freePort()
   const text = configuration(port, places)
@@ -312,7 +312,7 @@ test("one that hangs is waited for a second and named, one that is killed is nam
   folder[Symbol.dispose]()
 })
 
-test("what the workers of a replica refused is listed, shown and sent again from another replica", async () => {
+test("requests that the workers of a replica refused are listed, shown and sent again from another replica", async () => {
   const [port, workersPort, webhooks] = await Promise.all([freePort(), freePort(), freePort()])
   const pair = [`127.0.0.1:${port}`, `127.0.0.1:${workersPort}`]
   const more = `replicas = ${pair.join(", ")}\nreplicas_token = ${TOKEN}`
@@ -333,19 +333,27 @@ test("what the workers of a replica refused is listed, shown and sent again from
   await overviewWhere(api, (overview) => overview.captured_refusals === 21)
 })
 
-test.each([
-  ["by its name", "localhost", "localhost"],
-  ["by its address, which it does not name", "127.0.0.1", "admin.example"],
-])("over TLS with one certificate, %s, the other is asked", async (_, host, named) => {
-  using folder = temporaryFolder()
-  const { pem, privateKey } = makeCertificate("admin", { hosts: [named], nowMs: Date.now() })
-  const [certificateFile, keyFile] = [join(folder.path, "admin.pem"), join(folder.path, "admin.key")]
+/** Writes a certificate and its key. @returns the lines of [admin] that name them */
+async function tlsIn(
+  folder: string,
+  { pem, privateKey }: ReturnType<typeof makeCertificate>,
+): Promise<string> {
+  const [certificateFile, keyFile] = [join(folder, "admin.pem"), join(folder, "admin.key")]
   await Bun.write(certificateFile, pem)
   await Bun.write(keyFile, privateKey.export({ type: "pkcs8", format: "pem" }))
   await chmod(keyFile, 0o600)
+  return `tls_certificate = ${certificateFile}\ntls_key = ${keyFile}`
+}
+
+test.each([
+  ["by its name", "localhost", "localhost"],
+  ["by its address, which the certificate does not name", "127.0.0.1", "admin.example"],
+])("over TLS with one certificate for all, a replica is asked %s", async (_, host, named) => {
+  using folder = temporaryFolder()
+  const certificate = makeCertificate("admin", { hosts: [named], nowMs: Date.now() })
   const tlsPorts = await Promise.all([freePort(), freePort()])
   const all = tlsPorts.map((port) => `${host}:${port}`)
-  const tls = `tls_certificate = ${certificateFile}\ntls_key = ${keyFile}\ntoken = obviously-fake-main-token`
+  const tls = `${await tlsIn(folder.path, certificate)}\ntoken = obviously-fake-main-token`
   const [first, second] = await Promise.all(
     tlsPorts.map((port) => AdminApi.start(configuration(port, all, tls))),
   )
@@ -364,23 +372,18 @@ test.each([
   for (const one of [first, second]) await one![Symbol.asyncDispose]()
 })
 
-test("a certificate of a CA that is not trusted is named with the variable to set", async () => {
+test("the problem of a replica whose CA is not trusted names the variable to set", async () => {
   using folder = temporaryFolder()
   const nowMs = Date.now()
   const issuer = makeCertificate("CA", { isCa: true, nowMs })
-  const { pem, privateKey } = makeCertificate("admin", { issuer, hosts: ["127.0.0.1"], nowMs })
-  const key = privateKey.export({ type: "pkcs8", format: "pem" }) as string
-  const [certificateFile, keyFile] = [join(folder.path, "admin.pem"), join(folder.path, "admin.key")]
-  await Bun.write(certificateFile, pem)
-  await Bun.write(keyFile, key)
-  await chmod(keyFile, 0o600)
+  const certificate = makeCertificate("admin", { issuer, hosts: ["127.0.0.1"], nowMs })
+  const tls = await tlsIn(folder.path, certificate)
   using other = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    tls: { cert: pem, key },
+    tls: { cert: Bun.file(join(folder.path, "admin.pem")), key: Bun.file(join(folder.path, "admin.key")) },
     fetch: () => new Response(),
   })
-  const tls = `tls_certificate = ${certificateFile}\ntls_key = ${keyFile}`
   const text = configuration(await freePort(), [`127.0.0.1:${other.port}`], tls)
   await using running = await startHookline(text, { folder: folder.path })
   const { problem } = await running.logged(({ msg }) => msg === "replica left out")

@@ -2,7 +2,7 @@ import { duration, file, integer, list, number, size, text } from "../config/opt
 import type { OptionSet, Values } from "../config/options/option-types.ts"
 import { addressTest, parseNetwork } from "../senders/addresses.ts"
 import { isBodiless } from "../http/answer.ts"
-import { tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
+import { shareOf, tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
 import { UnverifiedLimit } from "../senders/unverified-limit.ts"
 import type { Route } from "../http/route.ts"
 import { parsePublicUrl } from "../http/public-url.ts"
@@ -183,10 +183,8 @@ function rateLimitOf(
 ): RateLimit | undefined {
   if (perSecond === undefined) return undefined
   const { pipeline, acquire, workers, sharedLimits } = context
-  if (sharedLimits !== undefined)
-    return sharedLimits.limit(pipeline, { perSecond, burst: given ?? Math.ceil(perSecond) })
-  // each process gets its share; a burst below one event would admit none
-  const burst = Math.max(1, Math.floor((given ?? Math.ceil(perSecond)) / workers))
-  const limit = { perSecond: perSecond / workers, burst }
-  return acquire({ name: "rate limit", config: limit, open: () => tokenBucket(limit) })
+  const rate = { perSecond, burst: given ?? Math.ceil(perSecond) }
+  if (sharedLimits !== undefined) return sharedLimits.limit(pipeline, rate)
+  const share = shareOf(rate, workers)
+  return acquire({ name: "rate limit", config: share, open: () => tokenBucket(share) })
 }

@@ -2,7 +2,7 @@ import { steadyMs, within } from "../../clock/clock.ts"
 import { Lasting } from "../../clock/lasting.ts"
 import { RedisLink, type RedisServer } from "../../dedupe/redis-client.ts"
 import type { Logger } from "../../telemetry/log.ts"
-import { tokenBucket, type RateLimit } from "../../http/admission/rate-limit.ts"
+import { shareOf, tokenBucket, type Rate, type RateLimit } from "../../http/admission/rate-limit.ts"
 
 /*
  * Rate limits that processes share, in the Redis of `[service]`:
@@ -12,17 +12,17 @@ import { tokenBucket, type RateLimit } from "../../http/admission/rate-limit.ts"
  *
  * A process takes permits in batches, each by one script call: as many as came within the last BATCH_MS, and at most as many
  * as the limit allows in that time. It asks for the next batch once half of one is used, so an event waits for Redis only
- * where none came for a while. When Redis has no more, events are refused without asking until it has.
+ * if none came for a while. When Redis has no more, events are refused without asking until it has.
  *
- * While Redis is gone or late, each process has its share: a bucket of its own, of the limit by the number of processes that
- * was last known.
+ * While Redis is gone or late, each process has a bucket of its own with its share: the limit divided by the number of
+ * processes that was last known.
  */
 const BATCH_MS = 100
-/** Permits unused for so long go back. */
+/** Permits that are unused for this long are given back. */
 const KEPT_MS = 1000
-/** Redis is late after that. */
+/** An answer of Redis that takes longer is late. */
 const LATE_MS = 250
-/** How often a process says that it is there, and for how long Redis is gone or late before that is logged. */
+/** How often a process reports itself as running. An outage of Redis is logged once it lasts as long. */
 const SEEN_EVERY_MS = 1000
 
 const TAKE = `
@@ -45,15 +45,10 @@ redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - 10)
 redis.call('EXPIRE', KEYS[1], 60)
 return redis.call('ZCARD', KEYS[1])`
 
-interface Rate {
-  readonly perSecond: number
-  readonly burst: number
-}
-
 /** What the limits of a process share: the connection, and the number of processes. */
 export class SharedLimits {
-  /** Why each process has its share; undefined: Redis counts. */
-  problem: string | undefined = "not connected yet"
+  /** Whether Redis counts; each process has its share otherwise. */
+  isShared = false
   /** As last known. */
   processes: number
   readonly #server: RedisServer
@@ -78,7 +73,7 @@ export class SharedLimits {
     return () => limit.take()
   }
 
-  /** Runs a script on one key. @throws HooklineError `unavailable` when Redis is gone or late, which is logged once */
+  /** Runs a script on one key. @throws Error when Redis is gone or late, which is logged once */
   async run(script: string, key: string, args: readonly (string | number)[]): Promise<unknown> {
     try {
       const send = this.#link.send("EVAL", [script, "1", key, ...args.map(String)])
@@ -86,12 +81,11 @@ export class SharedLimits {
         throw new Error(`${this.#server.name} did not answer within ${LATE_MS} ms`)
       })
     } catch (error) {
-      const { message } = error as Error
-      this.problem = message
+      this.isShared = false
       if (this.#outage.began() !== undefined)
         this.#log.error(
           { processes: this.processes },
-          `rate limits are not shared: ${message}; each process has its share of them`,
+          `rate limits are not shared: ${(error as Error).message}; each process has its share of them`,
         )
       throw error
     }
@@ -104,7 +98,7 @@ export class SharedLimits {
 
   async #seen(): Promise<void> {
     this.processes = Number(await this.run(SEEN, "hookline:processes", [this.#id]))
-    this.problem = undefined
+    this.isShared = true
     const ms = this.#outage.ended()
     if (ms !== undefined) this.#log.info({ after_ms: ms }, "rate limits are shared again")
   }
@@ -121,7 +115,7 @@ class SharedLimit {
   #askedMs = steadyMs()
   #waiting = 0
   #asking: Promise<void> | undefined
-  /** Until then Redis has none. */
+  /** Redis has no permits until then. */
   #emptyUntilMs = 0
   #share: { readonly processes: number; readonly take: () => number } | undefined
 
@@ -132,7 +126,7 @@ class SharedLimit {
   }
 
   take(): number | Promise<number> {
-    if (this.#shared.problem !== undefined) return this.#ofShare()
+    if (!this.#shared.isShared) return this.#ofShare()
     this.#came++
     if (this.#permits > 0 && steadyMs() - this.#askedMs < KEPT_MS) {
       this.#permits--
@@ -152,7 +146,7 @@ class SharedLimit {
     try {
       for (;;) {
         await this.#ask()
-        if (this.#shared.problem !== undefined) return this.#ofShare()
+        if (!this.#shared.isShared) return this.#ofShare()
         if (this.#permits > 0) {
           this.#permits--
           return 0
@@ -182,7 +176,7 @@ class SharedLimit {
     this.#batch = Math.ceil(Math.min(expected, (perSecond * BATCH_MS) / 1000))
     this.#came = 0
     this.#askedMs = nowMs
-    // those that wait may not have come by now
+    // so that other events of this turn of the event loop count as waiting
     await Promise.resolve()
     const want = Math.max(this.#batch, this.#waiting, 1)
     const [taken, emptyMs] = (await this.#shared.run(TAKE, this.#key, [perSecond, burst, want, back])) as [
@@ -190,18 +184,15 @@ class SharedLimit {
       number,
     ]
     this.#permits += taken
-    // it would be asked for each single token otherwise
+    // otherwise Redis would be asked for each single token
     const pauseMs = Math.min(BATCH_MS / 2, (burst / perSecond) * 500)
     if (taken < want) this.#emptyUntilMs = steadyMs() + Math.max(emptyMs, pauseMs)
   }
 
   #ofShare(): number {
     const { processes } = this.#shared
-    if (this.#share?.processes !== processes) {
-      const { perSecond, burst } = this.#rate
-      const share = { perSecond: perSecond / processes, burst: Math.max(1, Math.floor(burst / processes)) }
-      this.#share = { processes, take: tokenBucket(share) }
-    }
+    if (this.#share?.processes !== processes)
+      this.#share = { processes, take: tokenBucket(shareOf(this.#rate, processes)) }
     return this.#share.take()
   }
 }

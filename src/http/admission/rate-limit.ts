@@ -4,8 +4,19 @@ import { steadyMs } from "../../clock/clock.ts"
 /** Takes a token. @returns 0, or, if there was none, the whole seconds until the next; a promise where it may have to be asked for */
 export type RateLimit = () => number | Promise<number>
 
+export interface Rate {
+  readonly perSecond: number
+  readonly burst: number
+}
+
+/** The share of each of several processes; a burst below one event would admit none. */
+export const shareOf = ({ perSecond, burst }: Rate, processes: number): Rate => ({
+  perSecond: perSecond / processes,
+  burst: Math.max(1, Math.floor(burst / processes)),
+})
+
 /** A token bucket of that many events a second, full at `burst`. @param rate `now`: a monotonic clock, in milliseconds */
-export function tokenBucket(rate: { perSecond: number; burst: number; now?: () => number }): () => number {
+export function tokenBucket(rate: Rate & { readonly now?: () => number }): () => number {
   const { perSecond, burst, now = steadyMs } = rate
   let tokens = burst
   let filledMs = now()

@@ -47,7 +47,7 @@ export interface PipelineDependencies {
   readonly from: RequestsFrom | undefined
 }
 
-/** `redis`: of the limits that replicas share. */
+/** `redis`: where replicas count their rate limits. */
 type Building = PipelineDependencies & { readonly redis: RedisServer | undefined }
 
 /** A pipeline that is open, and what its components use. */
@@ -131,9 +131,9 @@ export type BuiltPipelines = ReadonlyMap<string, BuiltPipeline>
 /** Builds a plan's pipelines; keeps those with equal options, files and connections. @throws what a `create` throws */
 export function* acquirePipelines(deps: PipelineDependencies): Steps<BuiltPipelines> {
   const built = new Map<string, BuiltPipeline>()
-  const redis = redisOf(deps.plan)
+  const building = { ...deps, redis: redisOf(deps.plan.service) }
   for (const pipeline of deps.plan.pipelines) {
-    built.set(pipeline.id, acquirePipeline(pipeline, { ...deps, redis }))
+    built.set(pipeline.id, acquirePipeline(pipeline, building))
     yield
   }
   return built

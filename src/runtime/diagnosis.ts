@@ -129,13 +129,12 @@ class DryRun {
       this.#create(pipeline)
       yield
     }
-    const forwards = [...this.#resolved.forwards.values()] as unknown as ResolvedPart[]
-    for (const { values, ...part } of forwards)
-      if (part.isSound()) this.#try([{ ...part, options: values }], () => postOptionsOf(values as never))
+    for (const forward of this.#resolved.forwards.values())
+      this.#trySection(forward as unknown as ResolvedPart, (values) => postOptionsOf(values as never))
     const { alone, running } = this.#options
     const { admin, service } = this.#resolved as unknown as { readonly [section: string]: ResolvedPart }
     this.#trySection(admin!, adminTls)
-    this.#trySection(service!, (values) => this.#needRedis(redisOf({ service: values as Plan["service"] })))
+    this.#trySection(service!, (values) => this.#needRedis(redisOf(values as Plan["service"])))
     if (alone || running !== undefined) this.#listen(running?.ports ?? new Set())
   }
 

@@ -248,9 +248,7 @@ export function* planOf(resolved: ResolvedDraft): Steps<Plan> {
 }
 
 /** The Redis of `[service]`. @throws HooklineError `config` for its CAs */
-export function redisOf({
-  service: { redis: url, redis_ca: ca },
-}: Pick<Plan, "service">): RedisServer | undefined {
+export function redisOf({ redis: url, redis_ca: ca }: Plan["service"]): RedisServer | undefined {
   if (url === undefined) return undefined
   return { url, name: parseRedisUrl(url)!.name, ca: ca === undefined ? undefined : readCas("redis_ca", ca) }
 }

@@ -30,8 +30,6 @@ export const isStore = (text: string): boolean => text !== "" && (!hasScheme(tex
 export const isFolder = (text: string): boolean =>
   !hasScheme(text) && text !== "embedded" && text !== "memory"
 
-export const isTls = (text: string): boolean => /^rediss[:+]/i.test(text)
-
 export function locate(
   text: string,
   { pipeline, logDirectory, baseDir }: Home,

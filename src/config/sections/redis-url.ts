@@ -1,9 +1,11 @@
+import type { EndpointOptions } from "./endpoint.ts"
+
 /** Where a Redis is, by its URL: one server, the master that Sentinels name, or a Cluster. */
 export interface RedisUrl {
   readonly kind: "server" | "sentinel" | "cluster"
   readonly isTls: boolean
   /** Of the server, of the Sentinels, or of some nodes of the Cluster. */
-  readonly addresses: readonly { readonly host: string; readonly port: number }[]
+  readonly addresses: readonly EndpointOptions[]
   readonly user: string | undefined
   readonly password: string | undefined
   /** As the Sentinels know it; "" for the other kinds. */
@@ -24,7 +26,7 @@ const URL_PARTS =
 /** What may follow the addresses. */
 const PATHS = { server: /^()(\d*)$/, sentinel: /^([^/]+)(?:\/(\d+))?$/, cluster: /^()()$/ }
 
-/** undefined: it is none. */
+/** undefined: it is not the URL of a Redis. */
 export function parseRedisUrl(text: string): RedisUrl | undefined {
   const parts = URL_PARTS.exec(text)
   if (parts === null) return undefined
@@ -50,7 +52,7 @@ export function parseRedisUrl(text: string): RedisUrl | undefined {
       name: `${text.slice(0, text.indexOf("://")).toLowerCase()}://${hosts}${path === "/" ? "" : path}`,
     }
   } catch {
-    // a `%` that begins no escape
+    // a `%` that does not begin an escape
     return undefined
   }
 }
@@ -58,9 +60,11 @@ export function parseRedisUrl(text: string): RedisUrl | undefined {
 /** Whether a text is the URL of a Redis, which processes share. */
 export const isRedisUrl = (text: string): boolean => parseRedisUrl(text) !== undefined
 
-function addressOf(text: string, port: number): RedisUrl["addresses"][number] | undefined {
+export const isTls = (text: string): boolean => parseRedisUrl(text)?.isTls === true
+
+function addressOf(text: string, port: number): EndpointOptions | undefined {
   if (!URL.canParse(`http://${text}`)) return undefined
-  // of a scheme that has no port of its own
+  // URL drops the default port of http, and this scheme has none
   const { hostname, port: given } = new URL(`redis://${text}`)
   if (hostname === "") return undefined
   return { host: hostname.replace(/^\[(.*)\]$/, "$1"), port: given === "" ? port : Number(given) }

@@ -1,5 +1,5 @@
 import { LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts"
-import { isRedisUrl, parseRedisUrl, REDIS_FORM } from "./redis-url.ts"
+import { isRedisUrl, isTls, REDIS_FORM } from "./redis-url.ts"
 import { duration, file, integer, oneOf, size, text } from "../options/option-types.ts"
 import { defineSection } from "../options/section.ts"
 
@@ -82,7 +82,7 @@ export const SERVICE = defineSection({
     }),
   },
   check({ values: { redis }, isGiven, wrong }) {
-    if (isGiven("redis_ca") && redis !== undefined && parseRedisUrl(redis)?.isTls === false)
+    if (isGiven("redis_ca") && redis !== undefined && !isTls(redis))
       wrong("redis_ca", "has no effect without a rediss:// redis; remove it, or reach the Redis by TLS")
   },
 })

@@ -39,7 +39,7 @@ describe.skipIf(kafka === undefined || !hasKcat())("with two workers", () => {
     await service.logged((line) => line.msg === "worker restarted" && service.log.indexOf(line) >= before)
   }
 
-  test("the supervisor reconciles, each missed event is asked for once, and a killed worker changes nothing of it", async () => {
+  test("the supervisor has each missed event delivered again once, also while a worker is killed", async () => {
     using folder = temporaryFolder()
     const topic = freshTopic()
     await using hook = await hookAt()
@@ -47,7 +47,7 @@ describe.skipIf(kafka === undefined || !hasKcat())("with two workers", () => {
     await using service = await start(folder.path, hook, topic, `${hook.section("webhooks")}\nevery = 1s`)
     await service.logged(({ msg, recovered }) => msg === "reconciled" && recovered === 2)
     const { url, listedAfterMs } = hook
-    // once it may be asked for, the endpoint is there again
+    // the endpoint is reachable again before the event may be asked for
     Object.assign(hook, { url: "http://127.0.0.1:1/hooks", listedAfterMs: () => 2000 })
     await hook.send("3")
     Object.assign(hook, { url, listedAfterMs })
@@ -61,7 +61,7 @@ describe.skipIf(kafka === undefined || !hasKcat())("with two workers", () => {
     expect(events.toSorted()).toEqual(["1", "2", "3"])
   })
 
-  test("silence is noticed once for all of them, and a restarted worker is no event", async () => {
+  test("silence is logged once for all workers, and a restarted worker does not count as an event", async () => {
     using folder = temporaryFolder()
     await using hook = await hookAt()
     await using service = await start(folder.path, hook, freshTopic(), "", "expect_every = 1s")

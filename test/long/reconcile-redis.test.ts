@@ -2,6 +2,7 @@ import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from 
 import { mkdirSync } from "node:fs"
 import pino from "pino"
 import type { Overview } from "../../src/admin/api/shapes.ts"
+import { whenAborted } from "../../src/clock/clock.ts"
 import { HOUR_MS } from "../../src/reconcile/certificate.ts"
 import { Ledger } from "../../src/reconcile/ledger.ts"
 import { ledgerIn } from "../../src/reconcile/ledger-database.ts"
@@ -39,8 +40,6 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     opened.push(shared)
     return shared
   }
-  const aborted = (signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => signal.addEventListener("abort", () => resolve()))
   const locked = { code: "log_locked", message: "another process of the service reconciles" }
 
   test("one replica holds the lease, and another one after it has stopped", async () => {
@@ -56,11 +55,11 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     await b.hold()
   })
 
-  test("a replica whose lease another one has is notified", async () => {
+  test("a replica is notified that another one has its lease", async () => {
     const held = await open().hold()
     const [key] = (await redis.send("KEYS", "*holder")) as string[]
     await redis.send("SET", key!, "another")
-    await aborted(held)
+    await whenAborted(held)
   })
 
   test("without Redis a replica stops before its lease ends, and holds it again with Redis", async () => {
@@ -68,7 +67,7 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     const held = await a.hold()
     const beganMs = performance.now()
     redis.pause()
-    await aborted(held)
+    await whenAborted(held)
     expect(performance.now() - beganMs).toBeLessThan(LEASE_MS)
     redis.resume()
     await a.hold()
@@ -100,7 +99,7 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     const urls = ports.map((port) => `http://127.0.0.1:${port}/hooks`)
     await using hook = new GitHubHook(urls[0])
     hook.deliveredAgoMs = 300_000
-    // it is half past by the sender's clock: no hour ends in between, whose certificate event 4 would change
+    // half past by the sender's clock: no hour ends during the test, whose certificate event 4 would change
     hook.aheadMs = HOUR_MS / 2 - (Date.now() % HOUR_MS)
     for (const guid of ["1", "2", "3"]) await hook.send(guid)
     using folder = temporaryFolder()

@@ -1,6 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test"
-import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
-import { readTopic } from "../../src/brokers/read-topic.ts"
+import { recordsInLog } from "../support/embedded-log.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { STRIPE_KEY, STRIPE_SECRET, STRIPE_TYPES, StripeAccount } from "../support/stripe-account.ts"
@@ -12,22 +11,14 @@ const MISSED = 30
 
 /** Ids in a topic, and whether the record is marked as injected, in the order of the log. */
 async function topic(directory: string): Promise<(readonly [id: string, isInjected: boolean])[]> {
-  const reader = openEmbeddedReader(directory)
-  const { signal } = new AbortController()
-  try {
-    const records = await Array.fromAsync(
-      readTopic(reader, "stripe", { from: "beginning", follow: false, signal }),
-    )
-    return records.map(({ value, headers }) => [
-      (JSON.parse(Buffer.from(value).toString()) as { id: string }).id,
-      headers.some(([name]) => name === "hookline-injected"),
-    ])
-  } finally {
-    await reader.close()
-  }
+  const records = await recordsInLog(directory, "stripe")
+  return records.map(({ value, headers }) => [
+    (JSON.parse(Buffer.from(value).toString()) as { id: string }).id,
+    headers.some(([name]) => name === "hookline-injected"),
+  ])
 }
 
-test("what Stripe lists and could not deliver is published once, marked, although Stripe delivers it later too", async () => {
+test("an event that Stripe could not deliver is published once as it is listed, marked as injected, although Stripe delivers it later too", async () => {
   using folder = temporaryFolder()
   const port = await freePort()
   await using account = new StripeAccount(`http://127.0.0.1:${port}/stripe`, 600)
@@ -39,7 +30,6 @@ test("what Stripe lists and could not deliver is published once, marked, althoug
 [connection:log]
 directory = log
 [pipeline:stripe:WebHookSource]
-host = 127.0.0.1
 port = ${port}
 path = /stripe
 [pipeline:stripe:Verifier]

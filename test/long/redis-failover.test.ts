@@ -140,7 +140,7 @@ class LoadedReplicas implements AsyncDisposable {
     return new LoadedReplicas(folder, await Promise.all(["a", "b"].map(start)))
   }
 
-  /** Until so many more events are answered. */
+  /** Waits until this many more events are answered. */
   async more(events: number): Promise<void> {
     const enough = this.acknowledged + events
     await until(`${events} more`, async () => this.acknowledged >= enough, 60_000)
@@ -198,7 +198,7 @@ const reconcile = (url: string): SharedReconcile =>
   new SharedReconcile({ url, name: "redis", ca: undefined, reconcile: "github" })
 
 describe.skipIf(!hasRedis())("a Redis of several servers", () => {
-  test("Sentinel's master is killed under load: no event is lost, and none is doubled but those whose keys were not copied", async () => {
+  test("the master of Sentinels is killed under load: no event is lost, and only those whose keys were not copied are published twice", async () => {
     using folder = temporaryFolder()
     await using redis = await startSentinels(folder.path)
     await using replicas = await LoadedReplicas.start(redis.url, folder.path)
@@ -231,7 +231,7 @@ describe.skipIf(!hasRedis())("a Redis of several servers", () => {
     await until("ready", async () => (await fetch(`${running.adminUrl}/readyz`)).ok, 30_000)
     await running.stop()
     for (const line of running.output().trim().split("\n")) expect(line).toStartWith("{")
-    // one that is left can't have another become the master
+    // the only Sentinel left has no quorum for a failover
     for (const process of redis.processes.slice(1)) process.kill("SIGSTOP")
     redis.master.pause()
     const checked = await hookline(["check", "--connect", "-c", join(folder.path, "pipelines.conf")])
@@ -241,7 +241,7 @@ describe.skipIf(!hasRedis())("a Redis of several servers", () => {
     ])
   })
 
-  test("slots of a Cluster move under load, and no event is refused; one of its masters is killed and comes back: none is lost or doubled", async () => {
+  test("slots of a Cluster move under load, and no event is refused; one of its masters is killed and comes back: none is lost or published twice", async () => {
     using folder = temporaryFolder()
     await using redis = await startCluster()
     await using replicas = await LoadedReplicas.start(redis.url, folder.path)
@@ -263,7 +263,7 @@ describe.skipIf(!hasRedis())("a Redis of several servers", () => {
     expect(found).toEqual({ lost: 0, doubled: 0 })
   })
 
-  test("check --connect says whether they can be used", async () => {
+  test("check --connect reports whether a Cluster or Sentinels can be reached", async () => {
     using folder = temporaryFolder()
     await using redis = await startCluster()
     const sentinel = `redis+sentinel://127.0.0.1:${await freePort()}/main`

@@ -115,7 +115,7 @@ export class Reconciler {
     const { api, ledger, log, id, target, signal } = this.#of
     const found = await api.endpoint().catch((error: Error) => {
       signal.throwIfAborted()
-      log.warn({ reconcile: id, problem: error.message }, "can't look at the sender's endpoint")
+      log.warn({ reconcile: id, problem: error.message }, "can't check the sender's endpoint")
     })
     if (!found) return
     const { isActive, url, events, last } = found
@@ -222,12 +222,14 @@ export class Reconciler {
     await ledger.do("attempt", id, round, attempts, api.nowMs())
     if (attempts > MOST_ATTEMPTS) return false
     try {
-      const isPublished = api.listing.redeliver === undefined
-      const outcome = isPublished ? await target.inject!(body ?? "") : undefined
-      const problem = isPublished ? undefined : await api.redeliver(delivery)
-      if (outcome !== undefined) await ledger.do("settle", id, outcome)
-      if (problem !== undefined)
-        log.warn({ reconcile: this.#of.id, event: id, problem }, "the sender does not deliver an event again")
+      if (api.listing.redeliver === undefined) {
+        const outcome = await target.inject!(body ?? "")
+        if (outcome !== undefined) await ledger.do("settle", id, outcome)
+      } else {
+        const problem = await api.redeliver(delivery)
+        if (problem !== undefined)
+          log.warn({ reconcile: this.#of.id, event: id, problem }, "the sender refuses to redeliver an event")
+      }
       return true
     } catch (error) {
       signal.throwIfAborted()
@@ -274,7 +276,7 @@ export class Reconciler {
       const missing = { reconcile: id, ...line, ids: ids.unrecoverable.slice(0, 20) }
       if (line.unrecoverable > 0) log.error(missing, "certificate: events are missing")
       else if (line.pending > 0)
-        log.info({ reconcile: id, ...line }, "certificate: the sender still tries to deliver events")
+        log.info({ reconcile: id, ...line }, "certificate: the sender is still trying to deliver events")
       else log.info({ reconcile: id, ...line }, "certificate: nothing is missing")
     }
   }

@@ -127,7 +127,7 @@ export class RunningReconcile extends OwnedSection {
   #reconciler: Reconciler | undefined
 
   constructor(planned: PlannedReconcile, place: ReconcilePlace, service: Service, log: Logger) {
-    super(log, { reconcile: planned.id }, "can't start reconciling; fix the problem, it is retried every 2 s")
+    super(log, { reconcile: planned.id }, "can't start reconciling; retrying every 2 s")
     this.#shared = place.shared && new SharedReconcile(place.shared)
     this.#planned = planned
     this.#place = place

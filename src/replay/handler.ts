@@ -100,7 +100,7 @@ export function handlerTarget(
       durationMs: steadyMs() - startedMs,
     })
     // events in flight when the previous process ended are among these
-    const isRepeated = attempts > 1 || sent < target.window.records
+    const isRepeated = attempts > 1 || sent < target.largest.records
     try {
       if (isRepeated && (await positions?.has(record)) === true) return end("delivered", "")
       const late = new AbortController()

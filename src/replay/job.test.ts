@@ -182,21 +182,33 @@ test("a paused job has its target attempt nothing that it was sent before, until
   expect([job.progress().state, attempts]).toEqual(["done", [0, 1, 2, 3]])
 })
 
-test("each record that a window spares has a place, also where records are large and the window has many", async () => {
-  const target = { window: { records: 512, bytes: 16_000_000 }, spared: 8 }
+test("each of the records that a window is extended by while one fails is admitted, also where records are large", async () => {
+  let failed = Promise.withResolvers<void>()
+  const target = new KeyedTarget({
+    concurrency: 64,
+    patience: { refusals: 1, retries: 100 },
+    async attempt() {
+      failed.resolve()
+      return { outcome: "unavailable", reason: "500", retryAfterMs: 0, durationMs: 0 }
+    },
+  })
   const stop = new AbortController()
   const window = new SendWindow(target, stop.signal, async () => {})
-  const value = Buffer.alloc(1_000_000)
+  const value = Buffer.alloc(1024 * 1024)
   const one = { topic: "t", partition: 0, offset: 0, timestampMs: 0, key: undefined, value, headers: [] }
   const isAdmitted = (): Promise<boolean> => {
     const admitted = window.admit(toWindowRecord(one, false)).then(() => true)
     return Promise.race([admitted, new Promise<boolean>((resolve) => setImmediate(resolve, false))])
   }
+  void target.send(one)
   const admitted: number[] = []
-  for (let count = 0; target.spared >= 0; target.spared--) {
+  for (let count = 0; count < 16;) {
+    await failed.promise
+    failed = Promise.withResolvers()
     for (; await isAdmitted(); count++) window.add(toWindowRecord(one, false))
     admitted.push(count)
   }
   stop.abort()
+  target.stop()
   expect(admitted).toEqual([8, 9, 10, 11, 12, 13, 14, 15, 16])
 })

@@ -3,7 +3,7 @@ import type { StoredRecord } from "../brokers/broker.ts"
 import { Backoff, doubled } from "../clock/backoff.ts"
 import { steadyMs } from "../clock/clock.ts"
 import type { Attempt, KeyedTargetOptions, Patience } from "./attempt.ts"
-import { SPARED, type ReplayTarget, type Sent } from "./target.ts"
+import type { ReplayTarget, Sent } from "./target.ts"
 
 /*
  * Records are attempted in order within a key, up to `concurrency` at once across keys; one without a key has an order of
@@ -16,7 +16,8 @@ import { SPARED, type ReplayTarget, type Sent } from "./target.ts"
  *
  * This tells a target that fails one record from one that fails all: while it accepts others, a record that it keeps
  * failing is refused for good (`Patience`); where it fails all, they wait. What was accepted after a failing record stays in
- * the window, so the last of the window is spared for such times: it is admitted record by record.
+ * the window, so the last of it is spared: while a record fails and the window has no other that was not attempted yet, it
+ * grows by one record a round.
  */
 
 interface Entry {
@@ -52,9 +53,11 @@ interface Doubt {
 
 const RETRY_MS = { first: 250, longest: 10_000 }
 const MOST_BYTES = 16 * 1024 * 1024
+const SPARED = 8
 
 export class KeyedTarget implements ReplayTarget {
-  readonly window: ReplayTarget["window"]
+  /** The window, none of it spared. */
+  readonly largest: ReplayTarget["window"]
   readonly #options: KeyedTargetOptions
   readonly #patience: Patience
   readonly #concurrency: number
@@ -84,7 +87,7 @@ export class KeyedTarget implements ReplayTarget {
     this.#concurrency = concurrency
     this.#patience = patience
     const isStrict = concurrency === 1 && !this.#probes
-    this.window = isStrict
+    this.largest = isStrict
       ? { records: 1, bytes: Number.POSITIVE_INFINITY }
       : { records: Math.max(16, 8 * concurrency), bytes: MOST_BYTES }
   }
@@ -115,8 +118,12 @@ export class KeyedTarget implements ReplayTarget {
     })
   }
 
-  get spared(): number {
-    return this.window.records === 1 ? 0 : SPARED - this.#needed
+  get window(): ReplayTarget["window"] {
+    const { records, bytes } = this.largest
+    if (records === 1) return this.largest
+    const spared = SPARED - this.#needed
+    // half of the bytes at most, so that each spared record has a place, too, where records are large
+    return { records: records - spared, bytes: bytes * (1 - spared / (2 * SPARED)) }
   }
 
   hold(isHeld: boolean): void {

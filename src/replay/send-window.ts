@@ -1,7 +1,7 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { within } from "../clock/clock.ts"
 import type { ReplayFailure } from "./progress.ts"
-import { SPARED, type ReplayTarget } from "./target.ts"
+import type { ReplayTarget } from "./target.ts"
 
 /** A record that was read, and that the job's saved position is not after yet. */
 export interface WindowRecord {
@@ -19,15 +19,15 @@ export function toWindowRecord(record: StoredRecord, isSkipped: boolean): Window
 
 /** Records that do not match and may lie after one that is sent. */
 const SKIPPED = 1000
-/** How often a full window is compared with what the target spares. */
-const SPARED_POLL_MS = 100
+/** How often a full window is compared with the target's, which may have become larger. */
+const POLL_MS = 100
 
 /**
  * The records of a job: sent ones up to the target's window, each until it and all before it in its partition are settled
  * and saved.
  */
 export class SendWindow {
-  readonly #target: Pick<ReplayTarget, "window" | "spared">
+  readonly #target: Pick<ReplayTarget, "window">
   readonly #stop: AbortSignal
   readonly #save: (settled: readonly WindowRecord[]) => Promise<void>
   /** In order, by partition. */
@@ -47,7 +47,7 @@ export class SendWindow {
    * @param save counts and saves records that are settled, by partition in order; one call at a time
    */
   constructor(
-    target: Pick<ReplayTarget, "window" | "spared">,
+    target: Pick<ReplayTarget, "window">,
     stop: AbortSignal,
     save: (settled: readonly WindowRecord[]) => Promise<void>,
   ) {
@@ -60,7 +60,7 @@ export class SendWindow {
   /** Resolves when a record may be sent, or the job is stopped. */
   async admit(one: WindowRecord): Promise<void> {
     while (!this.#stop.aborted && !this.#hasCapacity(one))
-      await within(SPARED_POLL_MS, this.#changed.promise, () => {})
+      await within(POLL_MS, this.#changed.promise, () => {})
   }
 
   add(one: WindowRecord): void {
@@ -124,10 +124,7 @@ export class SendWindow {
   }
 
   #hasCapacity({ bytes, result }: WindowRecord): boolean {
-    const { window, spared = 0 } = this.#target
-    const records = window.records - spared
-    // half of the bytes at most, so that each spared record has a place, too, where records are large
-    const mostBytes = window.bytes * (1 - spared / (2 * SPARED))
+    const { records, bytes: mostBytes } = this.#target.window
     if (result === "skipped") return this.#count < records + SKIPPED
     return this.#sent === 0 || (this.#sent < records && this.#bytes + bytes <= mostBytes)
   }

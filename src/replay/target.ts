@@ -13,15 +13,13 @@ export interface Refusal {
   readonly status?: number | undefined
 }
 
-/** The most records of a window that are spared. */
-export const SPARED = 8
-
 /** Where records are sent. It tries again, for as long as it takes, whatever may pass. */
 export interface ReplayTarget {
-  /** How many records, and how many bytes of them, may be sent and not yet acknowledged; one record always may. */
+  /**
+   * How many records, and how many bytes of them, may be sent and not yet acknowledged; one record always may. It may change at
+   * any time.
+   */
   readonly window: { readonly records: number; readonly bytes: number }
-  /** How many records of the window are not to be sent now; it may get fewer at any time. Undefined: none. */
-  readonly spared?: number
   /** Sends a record after those that were sent before; one that is refused holds up none. Resolves when the record is durable at the target. */
   send(record: StoredRecord): Promise<Sent>
   /** Begins no attempt while it is held, also none of what it was sent before. Undefined: it has none to come. */

@@ -66,8 +66,6 @@ export class Forward {
   #held: readonly OffsetRange[] = []
   #clusterId = ""
   #waitsFor: string | undefined
-  /** Nothing is sent, until it is resumed. */
-  isPaused = false
 
   constructor(options: ForwardOptions) {
     this.#options = options
@@ -177,9 +175,7 @@ export class Forward {
   async #pauseOrResume(job: ReplayJob): Promise<void> {
     const isPaused = await this.#options.store.isPaused()
     const isChanged = isPaused ? job.pause() : job.resume()
-    if (!isChanged) return
-    this.isPaused = isPaused
-    this.#options.began(isPaused ? "forwarding paused" : "forwarding resumed")
+    if (isChanged) this.#options.began(isPaused ? "forwarding paused" : "forwarding resumed")
   }
 
   /** Warns of records that retention is about to delete, until the signal aborts. @throws HooklineError other than `unavailable` */

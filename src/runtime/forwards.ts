@@ -104,7 +104,7 @@ export class RunningForward extends OwnedSection {
       perSecond: progress?.perSecond ?? 0,
       problem: this.problem ?? this.#forward?.problem,
       isElsewhere: this.isElsewhere,
-      isPaused: this.#forward?.isPaused ?? false,
+      isPaused: progress?.state === "paused",
       setPaused: (isPaused) =>
         setForwardPaused(
           this.#place.connection,

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander"
-import type { TopicPlace } from "../config/sections/topic-place.ts"
+import { parseTopicPlace, TOPIC_PLACE, type TopicPlace } from "../config/sections/topic-place.ts"
 import type { RecordRange } from "../replay/range.ts"
 import { parseTimeFlag } from "./flag-values.ts"
 
@@ -12,10 +12,8 @@ export interface TopicRange extends TopicPlace {
 
 /** `CONNECTION/TOPIC` */
 export function parsePlaceFlag(text: string): TopicPlace {
-  const [, connection, topic] = /^(.+)\/([^/@]+)$/s.exec(text) ?? []
-  if (connection === undefined || topic === undefined)
-    throw new InvalidArgumentError("Expected CONNECTION/TOPIC.")
-  return { connection, topic }
+  if (!TOPIC_PLACE.pattern.test(text)) throw new InvalidArgumentError("Expected CONNECTION/TOPIC.")
+  return parseTopicPlace(text)
 }
 
 /**

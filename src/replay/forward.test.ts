@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import type { LogReader } from "../brokers/broker.ts"
 import { MemoryLog } from "../brokers/memory/log.ts"
-import { Forward } from "./forward.ts"
+import { Forward, type ForwardOptions } from "./forward.ts"
 import { positionsInMemory } from "./position-tables.ts"
 import type { ReplayTarget, Sent } from "./target.ts"
 
@@ -16,73 +16,77 @@ function silent(): ReplayTarget {
   }
 }
 
-test("a log that does not answer is asked once for records that retention is about to delete", async () => {
-  const retention = { ms: 200, bytes: Number.POSITIVE_INFINITY, held: new Map() }
-  const log = Object.assign(new MemoryLog(), { retention: async () => retention })
+/** A forward of a log with one record, to a target that does not answer. */
+async function forwardOf(
+  log: MemoryLog,
+  options: Pick<ForwardOptions, "open"> & Partial<Pick<ForwardOptions, "warn">>,
+) {
   await log.publish({ topic: "t", key: undefined, value: Buffer.from("a"), headers: [], timestampMs: 1 })
   const stop = new AbortController()
-  const answered = Promise.withResolvers<LogReader>()
-  const asked = Promise.withResolvers<void>()
   let noted = Promise.withResolvers<void>()
-  const warned = Promise.withResolvers<string>()
-  let opened = 0
   const forward = new Forward({
     about: { connection: "log", topic: "t" },
     store: positionsInMemory(),
     target: silent(),
+    onRefusal: "skip",
+    sinceMs: 0,
+    signal: stop.signal,
+    began: () => {},
+    // each half a second
+    waiting: () => noted.resolve(),
+    warn: () => {},
+    ...options,
+  })
+  const running = forward.run()
+  return {
+    running,
+    noted: () => (noted = Promise.withResolvers()).promise,
+    async stop() {
+      stop.abort()
+      await running
+    },
+  }
+}
+
+test("a log that does not answer is asked only once which records retention is about to delete", async () => {
+  const retention = { ms: 200, bytes: Number.POSITIVE_INFINITY, held: new Map() }
+  const log = Object.assign(new MemoryLog(), { retention: async () => retention })
+  const answered = Promise.withResolvers<LogReader>()
+  const asked = Promise.withResolvers<void>()
+  const warned = Promise.withResolvers<string>()
+  let opened = 0
+  const forward = await forwardOf(log, {
     open() {
       if (opened++ === 0) return Promise.resolve(log)
       asked.resolve()
       return answered.promise
     },
-    onRefusal: "skip",
-    sinceMs: 0,
-    signal: stop.signal,
-    began: () => {},
-    // each half a second, in which retention would be looked at 50 times
-    waiting: () => noted.resolve(),
     warn: warned.resolve,
   })
-  const running = forward.run()
   await asked.promise
-  noted = Promise.withResolvers()
-  await noted.promise
+  // meanwhile retention would be checked 50 times
+  await forward.noted()
   expect(opened).toBe(2)
   answered.resolve(log)
   expect(await warned.promise).toContain("t[0]@0")
-  stop.abort()
-  await running
+  await forward.stop()
 })
 
-test("a log that keeps all is forwarded on, though records wait for a long time", async () => {
+test("a forward of a log that keeps all records continues while they wait", async () => {
   const log = new MemoryLog()
-  await log.publish({ topic: "t", key: undefined, value: Buffer.from("a"), headers: [], timestampMs: 1 })
-  const stop = new AbortController()
   const asked = Promise.withResolvers<void>()
-  let noted = Promise.withResolvers<void>()
   let opened = 0
-  const forward = new Forward({
-    about: { connection: "log", topic: "t" },
-    store: positionsInMemory(),
-    target: silent(),
+  const forward = await forwardOf(log, {
     open() {
-      // for what retention keeps
+      // to find out what retention keeps
       if (opened++ === 1) asked.resolve()
       return Promise.resolve(log)
     },
-    onRefusal: "skip",
-    sinceMs: 0,
-    signal: stop.signal,
-    began: () => {},
-    waiting: () => noted.resolve(),
-    warn: () => {},
   })
   let hasEnded = false
-  const running = forward.run().finally(() => (hasEnded = true))
+  void forward.running.finally(() => (hasEnded = true))
   await asked.promise
-  noted = Promise.withResolvers()
-  await Promise.race([noted.promise, running])
+  await Promise.race([forward.noted(), forward.running])
   expect(hasEnded).toBe(false)
-  stop.abort()
-  await running
+  await forward.stop()
 })

@@ -42,13 +42,8 @@ export async function joinKafkaGroup(
   } catch (error) {
     await member.close()
     if (errorCodeOf(error) !== GROUP_AUTHORIZATION_FAILED) throw error
-    throw new HooklineError(
-      "unavailable",
-      `the user of the Kafka connection lacks READ on the group ${group}`,
-      {
-        cause: error,
-      },
-    )
+    const reason = `the user of the Kafka connection lacks READ on the group ${group}`
+    throw new HooklineError("unavailable", reason, { cause: error })
   }
 }
 

@@ -119,12 +119,12 @@ export interface OffsetRange {
   readonly end: number
 }
 
-/** Infinity: no limit, or none that is known. */
+/** The limits of a topic; Infinity: none, or none that is known. */
 export interface TopicRetention {
   readonly ms: number
-  /** Of a partition of Kafka, or of an embedded log with all its topics. */
+  /** Of a Kafka partition, or of an embedded log as a whole. */
   readonly bytes: number
-  /** What there is of that now, by partition; absent: nothing, or unknown. */
+  /** How many of these bytes are in use now, by partition; absent: none, or unknown. */
   readonly held: ReadonlyMap<number, number>
 }
 
@@ -146,7 +146,7 @@ export interface LogReader {
    */
   clusterId(): Promise<string | undefined>
   /**
-   * The id of a topic, of which one that is created again under its name has another; undefined: it has none.
+   * The id of a topic, which changes when it is deleted and created again; undefined: it has none.
    *
    * @throws HooklineError `unavailable`
    */
@@ -158,7 +158,7 @@ export interface LogReader {
    * @throws HooklineError `no_topic`, `unavailable`, `no_input`
    */
   ranges(topic: string, times?: TimeRange): Promise<OffsetRange[]>
-  /** What retention keeps of a topic. Absent: all. @throws HooklineError `no_topic`, `unavailable`, `no_input` */
+  /** How much of a topic is kept. Absent: all. @throws HooklineError `no_topic`, `unavailable`, `no_input` */
   retention?(topic: string): Promise<TopicRetention>
   /**
    * Yields the records of these ranges, by offset within each partition and, where all ranges end, by time across
@@ -195,7 +195,7 @@ export interface ReadGroup {
   assigned(): Promise<GroupAssigned>
   /** Resolves when the next offsets are durable. @throws HooklineError `unavailable`, also where others have its partitions now */
   commit(next: ReadonlyMap<number, number>): Promise<void>
-  /** Whether its members are to read nothing, as of a few seconds ago. @throws HooklineError `unavailable` while that is not known */
+  /** Whether the group is paused, as of at most a few seconds ago. @throws HooklineError `unavailable` while that is not known */
   isPaused(): Promise<boolean>
   /** Leaves the group. */
   close(): Promise<void>

@@ -46,7 +46,7 @@ export interface ConnectionKind<
   openReader(values: Values<O>): LogReader | Promise<LogReader>
   /** Joins a group of readers of a topic. Absent: it has none. @throws HooklineError `unavailable`, `config` */
   joinGroup?(values: Values<O>, group: string, topic: string): Promise<ReadGroup>
-  /** Durably has the members of a group read nothing, or read again; they notice within seconds. @throws HooklineError `unavailable` */
+  /** Durably pauses a group, or resumes it; its members notice within seconds. @throws HooklineError `unavailable` */
   pauseGroup?(values: Values<O>, group: string, topic: string, isPaused: boolean): Promise<void>
   /** Finds what `acquire` would throw, and changes nothing. @throws HooklineError as `acquire` @internal */
   dryRun?(values: Values<O>, checkDatabase: (location: DatabaseLocation) => void): void | Promise<void>

@@ -155,7 +155,10 @@ function declareForwards(forward: Command): void {
       (await import("./forwards.ts")).dropFailures(name, flags),
     )
   for (const [action, what] of [
-    ["pause", "post no more records of a forward until it is resumed, also after a restart and at replicas"],
+    [
+      "pause",
+      "stop posting the records of a forward until it is resumed, on all replicas and across restarts",
+    ],
     ["resume", "continue a paused forward where it stopped"],
   ] as const)
     named(addDetails(forward.command(action), { example: `hookline forward ${action} log-payments` }))

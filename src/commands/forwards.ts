@@ -27,7 +27,7 @@ export interface ForwardsFlags {
   readonly json?: true
 }
 
-/** Prints the forwards, as a table or a JSON array; those that can't be read on standard error. @throws HooklineError `no_input` */
+/** Prints the forwards, as a table or a JSON array, and what is wrong with others on standard error. @throws HooklineError `no_input` */
 export function listForwards(flags: ForwardsFlags): void {
   const files = configured(flags)
   const names = new Set([...namesIn(files.folder, "forward"), ...files.configuration.forwards.keys()])
@@ -219,7 +219,7 @@ export async function pauseForward(name: string, isPaused: boolean, flags: Forwa
     using positions = Positions.open(location)
     positions.setPaused(isPaused)
   }
-  console.log(`${name} is ${isPaused ? "paused" : "resumed"}`)
+  console.log(`${name} ${isPaused ? "paused" : "resumed"}`)
 }
 
 /** @throws HooklineError `no_input`, `usage`, `log_locked` while it runs, `log_io` */
@@ -240,7 +240,7 @@ function configured(flags: ForwardsFlags) {
   return { app, configuration: loadForCommand(flags.config), folder: stateFolder(app, flags.state) }
 }
 
-/** The file of a section that has begun, else of one of `hookline forward`. @throws HooklineError `config`, `usage` */
+/** The file of a section that has begun, or else of a `hookline forward` of that name. @throws HooklineError `config`, `usage` */
 function locateIn({ app, configuration, folder }: ReturnType<typeof configured>, name: string) {
   if (configuration.forwards.has(name)) {
     const values = placeOfForward(configuration, name)

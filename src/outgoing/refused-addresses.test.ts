@@ -63,7 +63,7 @@ test("a request goes to the address that was checked, and a name that changes is
   expect(seen).toEqual(Array(3).fill(`${NAME}:${server.port}`))
 })
 
-test("of several addresses one that refuses connections is passed over, and one that is not allowed refuses the name", async () => {
+test("of several addresses, one that refuses connections is skipped, and a name with one that is not allowed is refused", async () => {
   server = serve()
   const url = `http://${NAME}:${server.port}/`
   const both = pinnedFetch(new URL(url), refusedHost, answering(["127.0.0.2", "127.0.0.1"]))
@@ -74,7 +74,7 @@ test("of several addresses one that refuses connections is passed over, and one 
   expect(await post(mixed, url)).toContain("link-local")
 })
 
-test("over TLS the certificate has to be the name's, and connections are used again", async () => {
+test("over TLS the certificate must be for the name, and connections are reused", async () => {
   const certificate = makeCertificate(NAME, { nowMs: Date.now() })
   const key = certificate.privateKey.export({ type: "pkcs8", format: "pem" }).toString()
   const ports = new Set<number>()
@@ -104,7 +104,7 @@ test("over TLS the certificate has to be the name's, and connections are used ag
   expect(await postTo("other.test")).toBe("its certificate is for another host")
 })
 
-test("a name that is not found fails, and is looked for again by the next request", async () => {
+test("a request to a name that is not found fails, and the next one resolves it again", async () => {
   server = serve()
   const url = `http://${NAME}:${server.port}/`
   let isKnown = false

@@ -46,7 +46,7 @@ function withoutTranslation(host: string): string {
 const TRANSLATED = [[0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0], Array<number>(12).fill(0)]
 
 /**
- * Requests one URL, of which each request may change all but the host.
+ * Makes a `fetch` for one URL, of which each request may change all but the host.
  *
  * @param everyMs after which the name is resolved again
  */
@@ -59,7 +59,7 @@ export function pinnedFetch(
   const name = unbracketed(url.hostname)
   let untilMs = 0
   let found: Promise<readonly string[]> = Promise.resolve([])
-  /** The one of `found` that is tried first. */
+  /** Index in `found` of the address that is tried first. */
   let first = 0
   const addresses = (): Promise<readonly string[]> => {
     if (steadyMs() < untilMs) return found

@@ -37,7 +37,7 @@ export function endlessFrom(
 const LOOK_MS = 10_000
 
 /**
- * Finds partitions that are added to a topic, until the signal aborts.
+ * Watches a topic for added partitions and for its id, until the signal aborts.
  *
  * @param open opens the log: a reader remembers the partitions that it has found
  * @param found `added` is called with those that are new, `held` each time with what the topic holds
@@ -49,7 +49,7 @@ export async function watchPartitions(
   found: {
     readonly added: (ranges: readonly OffsetRange[]) => void
     readonly held: (ranges: readonly OffsetRange[]) => void
-    /** Called with the topic's id, where it has one. */
+    /** Called each time with the topic's id; undefined: it has none. */
     readonly identified: (id: string | undefined) => void
     readonly signal: AbortSignal
   },

@@ -49,14 +49,17 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
   readonly saved?: ((topic: string, next: ReadonlyMap<number, number>) => Promise<void>) | undefined
   /** Called at short intervals. @param source why nothing can be read @param any that, or why nothing is delivered */
   readonly waiting: (source: string | undefined, any: string | undefined) => void
-  /** Called with what is forwarded, and how many records wait; and with a pause, and its end. */
+  /** Called with what is forwarded, and how many records wait; also when it is paused and resumed. */
   readonly began: (text: string) => void
   /** Called with what happens to records that are not forwarded. */
   readonly warn: (text: string) => void
 }
 
 const NOTE_MS = 500
-/** The share of the retention after which a waiting record is warned of: soon after the start, and 20 times within the retention, or more often. */
+/**
+ * The share of the retention after which a waiting record is warned of. It is checked soon after the start, then each minute, or
+ * 20 times within a shorter retention.
+ */
 const WARNED = { part: 0.8, firstMs: 1000, everyMs: 60_000 }
 
 /** Sends each record of a topic to a target from a durable position, until it is stopped. */
@@ -196,7 +199,7 @@ export class Forward {
       const places = (young ?? []).flatMap(({ partition, first, end }) => {
         const next = job.next.get(partition) ?? first
         const held = this.#held.find((it) => it.partition === partition)
-        // how many bytes follow is estimated by how many records do
+        // the bytes after the position are estimated from the number of records
         const share = held === undefined ? 0 : (end - next) / Math.max(1, end - held.first)
         const isLarge = share * (kept.held.get(partition) ?? 0) > kept.bytes * WARNED.part
         return next < first || isLarge ? [`${topic}[${partition}]@${next}`] : []

@@ -41,7 +41,7 @@ export class GroupPositions implements PositionStore<ForwardAbout> {
   }
 
   async begin(about: ForwardAbout, position: ReplayPosition): Promise<void> {
-    // what the broker has may be of a former topic: it must not be continued from once the file names the new one
+    // the broker's offsets may be of the former topic: they are reset before the file names the new one
     const former = [...this.#committed].flatMap(([partition, at]) => (at === undefined ? [] : [partition]))
     const next = new Map([...former.map((partition) => [partition, 0] as const), ...position.next])
     await this.#commit({ next })
@@ -62,7 +62,7 @@ export class GroupPositions implements PositionStore<ForwardAbout> {
     return this.#file.setWaiting(reason)
   }
 
-  /** Whether the group is paused, which the file repeats for whoever lists it. */
+  /** Whether the group is paused; the file has a copy for `hookline forward list`. */
   async isPaused(): Promise<boolean> {
     const isPaused = await this.#group.isPaused()
     if (isPaused !== (await this.#file.isPaused())) await this.#file.setPaused(isPaused)

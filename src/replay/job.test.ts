@@ -153,7 +153,7 @@ test("refused records of a position that could not be saved are among those of t
   ])
 })
 
-test("a paused job has its target attempt nothing that it was sent before, until it is resumed", async () => {
+test("while a job is paused, its target attempts none of the records that it has been sent", async () => {
   const log = await logOf(4)
   const attempts: number[] = []
   const first = Promise.withResolvers<void>()

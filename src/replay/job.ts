@@ -76,7 +76,7 @@ export class ReplayJob {
   #failed: number
   #missed = 0
   #failures: ReplayFailure[] = []
-  /** Of records that the next position that is saved is after. */
+  /** Failures that are saved with the next position. */
   #unsaved: readonly ReplayFailure[] = []
   /** Resolves when the job is no longer paused; undefined: it is not. */
   #paused: PromiseWithResolvers<void> | undefined

@@ -18,7 +18,7 @@ test("a position whose file was removed under it is not saved, and says so", () 
   store.close()
 })
 
-test("a group that begins a topic anew does not continue from offsets of the former one, also if nothing is saved before a restart", async () => {
+test("a group that begins a topic created again does not continue from the former one's offsets, even if it restarts before anything is saved", async () => {
   const about: ForwardAbout = { connection: "kafka", topic: "t" }
   const committed = new Map<number, number>([[0, 500]])
   const file = positionsInMemory<ForwardAbout>()

@@ -120,7 +120,7 @@ test.each([500, 408, 425, 429])("%d is tried again", async (status) => {
   expect(seen).toHaveLength(2)
 })
 
-test("an answer that is no HTTP is tried again", async () => {
+test("an answer that is not HTTP is tried again", async () => {
   let answers = 0
   using listener = Bun.listen({
     hostname: "127.0.0.1",

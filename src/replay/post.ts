@@ -14,7 +14,7 @@ export interface PostOptions {
   readonly headers?: readonly (readonly [name: string, value: string])[] | undefined
   readonly signer?: Signer | undefined
   readonly tls?: BunFetchRequestInit["tls"] | undefined
-  /** Of the addresses that the URL may lead to. Default: that of URLs of the configuration. */
+  /** Which addresses the URL may lead to. Default: the rule for URLs of the configuration. */
   readonly rule?: AddressRule | undefined
 }
 

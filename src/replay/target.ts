@@ -22,7 +22,7 @@ export interface ReplayTarget {
   readonly window: { readonly records: number; readonly bytes: number }
   /** Sends a record after those that were sent before; one that is refused holds up none. Resolves when the record is durable at the target. */
   send(record: StoredRecord): Promise<Sent>
-  /** Begins no attempt while it is held, also none of what it was sent before. Undefined: it has none to come. */
+  /** While held it begins no attempt, not even for records that it has been sent. Absent: it attempts those. */
   hold?(isHeld: boolean): void
   /** Why nothing is accepted now; undefined: no reason is known. */
   problem(): string | undefined

@@ -85,7 +85,7 @@ export function handlerSpec({ id, from, handler, options }: PlannedHandler): For
   }
 }
 
-/** How a section's requests are made. @throws OptionError `config` of a file that can't be read, or is unusable */
+/** How a section's requests are made. @throws OptionError `config` for a file that can't be read or used */
 export function postOptionsOf(values: PlannedForward["values"]): PostOptions {
   const { timeout, headers, tls_ca, tls_certificate, tls_key } = values
   return {

@@ -105,7 +105,7 @@ test("a record that is refused alone is parked, published to the dead letters, l
   expect(metrics).toContain('hookline_forward_refused_records{forward="app"} 3')
 })
 
-test("a retry posts as the section does: signed, with its headers, to its URL; lists need none of its secrets", async () => {
+test("a retry posts as the section does: signed, with its headers, to its URL; a list needs none of its secrets", async () => {
   using folder = temporaryFolder()
   let refuses = true
   await using receiver = new Receiver(({ headers, body }) => {
@@ -233,7 +233,7 @@ test("a paused section posts nothing until it is resumed, across a reload that c
     await post(service, "a")
     await receiver.count(1)
     expect(await run("pause", "nobody")).toMatchObject({ status: 66 })
-    expect(await run("pause", "app")).toMatchObject({ status: 0, stdout: "app is paused\n" })
+    expect(await run("pause", "app")).toMatchObject({ status: 0, stdout: "app paused\n" })
     await service.logged(paused)
     await post(service, "b", "c")
     expect(await reload(service, folder.path, configuration(receiver.url, "concurrency = 4"))).toBe(
@@ -271,7 +271,7 @@ test("a record that waits and that retention is about to delete is warned of", a
   )
 })
 
-test("a section that is wrong keeps no other one from being listed and retried", async () => {
+test("while a section has an error, the others are still listed and retried", async () => {
   using folder = temporaryFolder()
   await using receiver = new Receiver()
   const text = configuration(receiver.url)
@@ -292,7 +292,7 @@ test("a section that is wrong keeps no other one from being listed and retried",
   }
 })
 
-test("records that wait are warned of where retention_bytes will delete them, too", async () => {
+test("a waiting record that retention_bytes is about to delete is warned of", async () => {
   using folder = temporaryFolder()
   await using receiver = new Receiver(() => new Response("", { status: 503 }))
   const text = configuration(receiver.url).replace(

@@ -125,7 +125,7 @@ ${more}`
   })
 
   test.each([{ "retention.bytes": "20000" }, { "retention.ms": "10000" }])(
-    "records that wait are warned of before the topic's %p deletes them",
+    "waiting records are warned of before the topic's %p deletes them",
     async (configs) => {
       const topic = freshTopic()
       await createTopic(kafka, topic, { partitions: 1, configs })
@@ -142,7 +142,7 @@ ${more}`
     },
   )
 
-  test("a pause holds for all replicas, while none runs, and is ended from a machine that runs none", async () => {
+  test("a pause applies to all replicas, outlasts them, and is ended from a machine without one", async () => {
     const topic = freshTopic()
     await createTopic(kafka, topic, { partitions: 2 })
     using folders = new DisposableStack()
@@ -171,7 +171,7 @@ ${more}`
     expect(receiver.all).toHaveLength(20)
     expect(await hookline(["forward", "resume", "app"], { cwd: elsewhere })).toMatchObject({
       status: 0,
-      stdout: "app is resumed\n",
+      stdout: "app resumed\n",
     })
     await receiver.count(40)
     expect(new Set(placesOf(receiver)).size).toBe(40)

@@ -6,7 +6,7 @@ import { partial, unavailable } from "./failure.ts"
 import { METADATA, type Metadata } from "./metadata.ts"
 import { READ_TIMEOUT_MS } from "./timeouts.ts"
 
-/** The id of a topic of brokers before Kafka 2.8. */
+/** Sent in place of a topic's id by brokers before Kafka 2.8. */
 const NO_ID = "00000000-0000-0000-0000-000000000000"
 
 /** A leader and what it leads of a topic. */

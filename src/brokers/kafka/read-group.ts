@@ -15,7 +15,7 @@ import { CONNECT_TIMEOUT_MS, GROUP_MS, READ_TIMEOUT_MS } from "./timeouts.ts"
  * go, commits and leaves. Records are read elsewhere. A member that is not assigned anew in time, or fenced, fails to commit.
  *
  * A group is paused while a second one, `<group>.paused`, which has no members, has committed 1 for partition 0 of the topic.
- * So all members know, on whatever machine, and it lasts as long as offsets do. Members commit it again with their own.
+ * All members see it, on any machine, and it lasts as long as offsets do. Members commit it again along with their own offsets.
  */
 
 /** Joins a group that reads one topic. @throws HooklineError `unavailable`, `config` */
@@ -81,7 +81,7 @@ async function readPaused(admin: Admin, { group, topic }: GroupOfTopic): Promise
     const [found] = await admin.listConsumerGroupOffsets({ groups })
     return found?.topics[0]?.partitions[0]?.committedOffset === 1n
   } catch (error) {
-    // who may not read it can't have written it
+    // a user without READ on it can't have paused it
     if (errorCodeOf(error) === GROUP_AUTHORIZATION_FAILED) return false
     throw unavailable(error)
   }

@@ -95,7 +95,7 @@ async function findRanges(
   }
 }
 
-/** By its configuration, and its leaders' log folders, where this client may describe them. */
+/** From the topic's configuration and its leaders' log folders, where this client may describe them. */
 async function findRetention(leaders: Leaders, topic: string): Promise<TopicRetention> {
   const led = await leaders.of(topic)
   const valueOf = async (key: string): Promise<string | undefined> =>

@@ -18,8 +18,8 @@ export const TOKEN_RETRY_MS = { first: 500, longest: 10_000 }
 /** The part of its lifetime after which a token is renewed: before connections authenticate again, at 0.8 of a session. */
 export const TOKEN_RENEWED_AT = 0.7
 /**
- * Of a consumer group's member: its session, after which its partitions are reassigned, the interval of its heartbeats, and how
- * often unchanged offsets are committed again, since before Kafka 2.1 they expire after a day.
+ * Of a consumer group's member: its session, after which its partitions are reassigned, the interval of its heartbeats, how often
+ * unchanged offsets are committed again, since before Kafka 2.1 they expire after a day, and how often it asks whether it is paused.
  */
 export const GROUP_MS = { session: 30_000, heartbeat: 3000, again: 12 * 3_600_000, paused: 2000 }
 export const READ_TIMEOUT_MS = 10_000

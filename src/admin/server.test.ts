@@ -6,6 +6,7 @@ import type { Service } from "./service.ts"
 
 const serviceWith = (fault: Error): Service => ({
   id: "",
+  isWorker: false,
   startedAtMs: 0,
   readiness: () => Promise.reject(fault),
   metrics: () => Promise.reject(fault),

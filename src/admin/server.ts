@@ -23,8 +23,6 @@ export interface AdminDeps {
   /** Called with a fault, which is answered 500. */
   readonly failed: (error: unknown) => void
   readonly log: Pick<Logger, "info" | "warn">
-  /** Whether it is a worker's: its supervisor alone asks, which audits and samples for all. */
-  readonly isWorker?: boolean
 }
 
 /** Who is admitted, and where actions are published; undefined: nowhere. */
@@ -116,7 +114,7 @@ export function openAdmin(
 
 /** The API, and what it reads all the time. */
 function openApi(
-  { service, log, failed, isWorker = false }: AdminDeps,
+  { service, log, failed }: AdminDeps,
   wrongTokens: WrongTokens,
   settings: () => AdminSettings,
   admission: () => AdminAccess,
@@ -127,9 +125,9 @@ function openApi(
     ...(await service.activity()),
     ...(await replicas.fresh()).flatMap((it) => it.activity),
   ]
-  const sampler = new Sampler({ readiness: () => service.readiness(), activity }, failed, isWorker)
-  const audit = isWorker ? () => {} : auditBy(log, () => settings().auditTopic)
-  const api = makeApi({ service, sampler, replicas, admission, wrongTokens, failed, audit, isWorker })
+  const sampler = new Sampler({ readiness: () => service.readiness(), activity }, failed, service.isWorker)
+  const audit = service.isWorker ? () => {} : auditBy(log, () => settings().auditTopic)
+  const api = makeApi({ service, sampler, replicas, admission, wrongTokens, failed, audit })
   return {
     ...api,
     replicas,

@@ -20,8 +20,10 @@ export type Exclusion = "brokers"
 
 /** The application as the admin API sees it: of one process, or of several. */
 export interface Service {
-  /** Of this process, unique. */
+  /** Of this process; unique, another one after a restart. */
   readonly id: string
+  /** Whether it belongs to a supervisor, which alone asks its admin API, and audits, samples and logs for all workers. */
+  readonly isWorker: boolean
   /** Milliseconds since 1970. */
   readonly startedAtMs: number
   /** @param exclude what the answer does not depend on */

@@ -44,7 +44,6 @@ export function acquireAdmin(
   transaction: Transaction,
   service: Service,
   log: Logger,
-  isWorker = false,
 ): AdminServer | undefined {
   const { admin } = plan
   const { listen, token, read_token: readToken, hosts } = admin
@@ -64,8 +63,8 @@ export function acquireAdmin(
     open: () => {
       const failed = (err: unknown): void =>
         log.error({ err }, "unhandled error while answering an admin request")
-      const opened = open(listen, tls, settings, { service, log, failed, isWorker })
-      if (!isWorker)
+      const opened = open(listen, tls, settings, { service, log, failed })
+      if (!service.isWorker)
         transaction.onCommit(() => log.info({ url: opened.url }, "admin page, API and metrics listening"))
       return opened
     },

@@ -19,12 +19,11 @@ import { SharedBroker } from "./shared-broker.ts"
 import type { Listening } from "./running-application.ts"
 
 /** What runs, of one process or several. */
-export interface Running extends Pick<Service, "readiness" | "receiver" | "workers" | "setLogLevel"> {
-  /** Unique, another one after a restart. */
-  readonly id: string
+export interface Running extends Pick<
+  Service,
+  "id" | "isWorker" | "readiness" | "receiver" | "workers" | "setLogLevel"
+> {
   readonly log: Logger
-  /** Whether a supervisor runs it, which logs for all. */
-  readonly isWorker?: boolean
   readonly plan: Plan
   readonly listening: readonly Listening[]
   /** What this process reconciles and forwards. */
@@ -57,6 +56,7 @@ export function adminService(running: Running): Service {
   }
   return {
     id: running.id,
+    isWorker: running.isWorker,
     startedAtMs: Date.now(),
     readiness: (exclude) => running.readiness(exclude),
     metrics: (accept) => running.expose(accept),

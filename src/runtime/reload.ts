@@ -106,7 +106,7 @@ export async function changePlan(
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
     const isOwner = membership === undefined
-    const server = acquireAdmin({ ...plan, admin }, openAdmin, transaction, deps.service, log, !isOwner)
+    const server = acquireAdmin({ ...plan, admin }, openAdmin, transaction, deps.service, log)
     const reconciles = isOwner ? acquireReconciles(plan, transaction, deps.service, log) : []
     const forwards = isOwner ? acquireForwards(plan, transaction, deps.service, log) : []
     const silences = isOwner ? acquireSilences(plan, transaction, deps.service, log) : undefined

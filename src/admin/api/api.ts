@@ -28,21 +28,10 @@ export interface ApiDeps {
   readonly wrongTokens: WrongTokens
   readonly failed: (error: unknown) => void
   readonly audit: (act: Act) => void
-  /** Whether it is the API of a worker, which only its supervisor asks. */
-  readonly isWorker: boolean
 }
 
 /** The admin API of one listener. */
-export function makeApi({
-  service,
-  sampler,
-  replicas,
-  admission,
-  wrongTokens,
-  failed,
-  audit,
-  isWorker,
-}: ApiDeps) {
+export function makeApi({ service, sampler, replicas, admission, wrongTokens, failed, audit }: ApiDeps) {
   const streams = new EventStreams()
   const sessions = new Sessions()
   const deps = { service, sampler, replicas, streams, failed }
@@ -56,7 +45,7 @@ export function makeApi({
     ...forwardRoutes(deps),
     ...logLevelRoutes(deps),
     ...sessionRoutes(sessions, wrongTokens, admission),
-    ...(isWorker ? [injectionRoute(service)] : []),
+    ...(service.isWorker ? [injectionRoute(service)] : []),
   ]
   return {
     answer: answerBy([...routes, openApiRoute(routes)], admitBy(admission, sessions), audit),

@@ -35,6 +35,7 @@ import { GRACE_MS, type Configured } from "./worker.ts"
  */
 export class Supervisor implements ReloadableApplication, Running {
   readonly id = crypto.randomUUID()
+  readonly isWorker = false
   readonly log: Logger
   /** Workers receive the webhooks. */
   readonly receiver = undefined

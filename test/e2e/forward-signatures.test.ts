@@ -38,7 +38,7 @@ test("what is signed as a provider does is accepted by the provider's own librar
       `[forward:${name}]\nfrom = log/hooks\nurl = ${receiver.url}\nsign = provider\nprovider = ${name}\nsecret = ${sdk.keys(1).secret}\n`,
   )
   const headers = Object.assign({}, ...targets.map(({ sdk }) => sdk.headers ?? {})) as Signed["headers"]
-  // without a provider only those that are told to be kept
+  // without a provider only the headers of this option are kept
   const configuration = `${PIPELINE}headers = *\n${sections.join("")}`
   await using service = await startHookline(configuration, { folder: folder.path })
   const { status } = await fetch(service.urls["hooks"]!, {

@@ -85,7 +85,7 @@ topic = other
       const offsets = ofKey.map(([offset]) => Number(offset))
       expect(offsets).toEqual([...keys.keys()].filter((offset) => keys[offset] === key))
     }
-    // a window at each kill, and at each of the target what was under way
+    // each kill repeats a window at most, each kill of the target what was in flight
     expect(doubled).toBeLessThanOrEqual(ROUNDS * (WINDOW + CONCURRENCY))
   },
   isFull ? 1_200_000 : 240_000,

@@ -44,7 +44,7 @@ interface Kept {
 export interface CaptureQuery {
   readonly pipeline?: string | undefined
   readonly outcome?: Outcome["kind"] | undefined
-  /** Only requests that came before the one of this id, and after that one. */
+  /** Only requests that were captured before the one of this id; `after`: after it. */
   readonly before?: string | undefined
   readonly after?: string | undefined
   readonly limit: number

@@ -42,7 +42,7 @@ export function stateOf({ plan, connections, pipelines, servers }: ActivePlan, e
   }
 }
 
-/** Whether its servers are those of every replica, rather than a disk of this one. */
+/** Whether it publishes to servers that all replicas share, and nothing is on a disk of this one. */
 const isShared = ({ kind, spool }: OpenConnection): boolean => kind.reach !== undefined && spool === undefined
 
 /** The pipelines that accept no events because of their connection, store or source. */

@@ -85,9 +85,9 @@ export const oneOf = <const Text extends string>(...texts: Text[]): Shape<Text> 
 
 export const count = Type.Integer({ minimum: 0 })
 export const time = Type.Number({ description: "Milliseconds since 1970." })
-/** Of a row. */
+/** The replica of a row. */
 export const replica = Type.Optional(
-  Type.String({ description: "The address of the replica that it is of; missing: of the one that answers." }),
+  Type.String({ description: "The address of its replica; missing: it is of the one that answers." }),
 )
 export const Header = Type.Object({ name: Type.String(), value: Type.String() })
 

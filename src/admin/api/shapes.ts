@@ -128,7 +128,7 @@ export const Overview = Type.Object({
   replicas: Type.Array(ReplicaOverview, { description: "The others, as of the last second or two." }),
 })
 
-/** Of one process: counters, which begin at 0 with it. */
+/** The counters of a process since its start. */
 export const ProcessActivity = Type.Object({
   process: Type.String({ description: "Unique, another one after a restart." }),
   events: Type.Array(

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs"
 
-// An app that records are posted to: it writes `<offset> <key>` of each that it accepts, before it answers. Now and then it fails one. PORT
+// An app that records are posted to, on the port of its argument. It prints `<offset> <key>` of each record that it accepts before it answers, and fails some.
 
 Bun.serve({
   hostname: "127.0.0.1",

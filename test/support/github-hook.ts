@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto"
-import { Ajv, type ValidateFunction } from "ajv"
 import schemas from "./openapi/github.json" with { type: "json" }
+import { checkBy } from "./openapi-schema.ts"
 
 /** A delivery as GitHub lists it, without what it adds. */
 interface Delivery {
@@ -17,10 +17,9 @@ export const GITHUB_ENDPOINT = "repos/acme/app/hooks/7"
 export const GITHUB_SECRET = "obviously-fake-secret"
 export const GITHUB_TOKEN = "obviously-fake-token"
 
-const ajv = new Ajv({ strict: false, validateFormats: false })
 const BASE = "/repos/{owner}/{repo}/hooks/{hook_id}"
-const isHook = ajv.compile(schemas[`GET ${BASE}`])
-const isList = ajv.compile(schemas[`GET ${BASE}/deliveries`])
+const checkedHook = checkBy("GitHub", schemas[`GET ${BASE}`])
+const checkedList = checkBy("GitHub", schemas[`GET ${BASE}/deliveries`])
 
 /**
  * A repository's webhook on GitHub: delivers events, signed, once, and has the part of the REST API that lists and repeats
@@ -59,7 +58,7 @@ export class GitHubHook implements AsyncDisposable {
     return this.#deliver(guid, false)
   }
 
-  /** Its API breaks all connections, and is there again. */
+  /** Breaks all connections of its API, and listens again. */
   async restart(): Promise<undefined> {
     const port = this.#server.port!
     await this.#server.stop(true)
@@ -149,7 +148,7 @@ api = ${this.api}`
       .toSorted((a, b) => b.id - a.id)
     const page = listed.slice(0, size)
     const items = page.flatMap((it) => (this.doubles ? [item(it), item(it)] : [item(it)]))
-    checked(isList, items)
+    checkedList(items)
     const next = `${this.api}/${GITHUB_ENDPOINT}/deliveries?per_page=${size}&cursor=v1${page.at(-1)?.id}`
     return answer(items, 200, listed.length > size ? { Link: `<${next}>; rel="next"` } : {})
   }
@@ -157,7 +156,7 @@ api = ${this.api}`
   #hook(): unknown {
     const last = this.deliveries.at(-1)
     const url = `${this.api}/${GITHUB_ENDPOINT}`
-    return checked(isHook, {
+    return checkedHook({
       type: "Repository",
       id: 7,
       name: "web",
@@ -189,8 +188,3 @@ const item = ({ id, guid, redelivery, deliveredAtMs, status }: Delivery) => ({
   installation_id: null,
   repository_id: 1,
 })
-
-function checked<T>(is: ValidateFunction, value: T): T {
-  if (!is(value)) throw new Error(`not as GitHub's OpenAPI document has it: ${ajv.errorsText(is.errors)}`)
-  return value
-}

@@ -33,7 +33,7 @@ export async function runTests(
   let { failures } = output
   const files = [...new Set(failures.map(({ file }) => file))]
   const areFew = files.length > 0 && files.length <= MOST_RUN_AGAIN
-  // a failed test may have printed the output of tests elsewhere
+  // the output of a failed test may name files of another checkout
   if (again && !isInterrupted && areFew && files.every((it) => existsSync(join(root, it)))) {
     report(failures)
     process.stdout.write(`\nrunning again, alone: ${files.join(", ")}\n`)

@@ -1,33 +1,32 @@
-import { Ajv, type ValidateFunction } from "ajv"
 import { Stripe } from "stripe"
 import schemas from "./openapi/stripe.json" with { type: "json" }
+import { checkBy } from "./openapi-schema.ts"
 
 export const STRIPE_KEY = "rk_obviously_fake"
 export const STRIPE_SECRET = "whsec_obviously_fake"
 export const STRIPE_TYPES = ["charge.succeeded", "invoice.paid"]
 
-const ajv = new Ajv({ strict: false, validateFormats: false })
-const isQuery = ajv.compile(schemas["parameters GET /v1/events"])
-const isList = ajv.compile(schemas["GET /v1/events"])
+const checkedQuery = checkBy("Stripe", schemas["parameters GET /v1/events"])
+const checkedList = checkBy("Stripe", schemas["GET /v1/events"])
 
 interface Event {
   readonly id: string
   readonly type: string
   readonly created: number
-  /** Endpoints that have not got it. */
+  /** Number of endpoints that have not accepted it. */
   pending: number
 }
 
 /**
- * A Stripe account: delivers events to one endpoint, signed, and has the request that lists them. What it is asked and what
- * it answers are checked against Stripe's OpenAPI document.
+ * A Stripe account: delivers events to one endpoint, signed, and has the request that lists them. Its
+ * requests and answers are checked against Stripe's OpenAPI document.
  */
 export class StripeAccount implements AsyncDisposable {
   readonly api: string
   readonly url: string
-  /** How long ago its events happened. */
+  /** How long ago its events were created. */
   readonly #agoS: number
-  /** In the order in which they happened. */
+  /** In order of creation. */
   readonly #events: Event[] = []
   readonly #server: Bun.Server<undefined>
 
@@ -38,13 +37,13 @@ export class StripeAccount implements AsyncDisposable {
     this.api = `http://127.0.0.1:${this.#server.port}`
   }
 
-  /** An event happens, and is delivered. @returns the status; 0: no answer */
+  /** Creates an event and delivers it. @returns the status; 0: no answer */
   send(id: string, type = STRIPE_TYPES[0]!): Promise<number> {
     this.#events.push({ id, type, created: Math.floor(Date.now() / 1000) - this.#agoS, pending: 1 })
     return this.deliver(id)
   }
 
-  /** Delivers an event, again if need be. @returns the status; 0: no answer */
+  /** Delivers an event, or redelivers it. @returns the status; 0: no answer */
   async deliver(id: string): Promise<number> {
     const event = this.#events.find((it) => it.id === id)!
     const payload = JSON.stringify(shown(event))
@@ -77,7 +76,7 @@ export class StripeAccount implements AsyncDisposable {
       types,
       created: { gte },
     }
-    checked(isQuery, query)
+    checkedQuery(query)
     const newest = this.#events.toReversed()
     const after = newest.findIndex(({ id }) => id === searchParams.get("starting_after")) + 1
     const found = newest
@@ -85,7 +84,7 @@ export class StripeAccount implements AsyncDisposable {
       .filter(({ type, created }) => types.includes(type) && created >= (gte ?? 0))
     const data = found.slice(0, query.limit).map(shown)
     const answer = { object: "list", url: "/v1/events", has_more: found.length > data.length, data }
-    return Response.json(checked(isList, answer))
+    return Response.json(checkedList(answer))
   }
 }
 
@@ -100,8 +99,3 @@ const shown = ({ id, type, created, pending }: Event) => ({
   request: { id: null, idempotency_key: null },
   type,
 })
-
-function checked<T>(is: ValidateFunction, value: T): T {
-  if (!is(value)) throw new Error(`not as Stripe's OpenAPI document has it: ${ajv.errorsText(is.errors)}`)
-  return value
-}

@@ -91,7 +91,7 @@ export interface Component<
   readonly recordHeaders?:
     | ((values: Partial<Values<O>>, sender: KnownSender | undefined) => readonly string[])
     | undefined
-  /** Whether the records have the body as received, with what verifies its signature; absent: not by it. */
+  /** Whether it has records keep the body as received, with the headers that verify its signature; absent: no. */
   readonly keepsReceived?: ((values: Partial<Values<O>>) => boolean) | undefined
   /** The store of its keys, which other components of the pipeline may share. */
   readonly store?: ((values: Values<O>) => Store) | undefined

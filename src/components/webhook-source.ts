@@ -81,7 +81,7 @@ const OPTIONS = {
     min: 0.001,
     max: 1_000_000,
     optional: true,
-    doc: "Events accepted per second, 0.5 for one in two seconds; others get 429 with Retry-After. Where senders are verified, only verified events count. Of each process, or of all replicas together with `[service] redis`. Default: unlimited.",
+    doc: "Events accepted per second, 0.5 for one in two seconds; others get 429 with Retry-After. Where senders are verified, only verified events count. Each replica has this limit, or with `[service] redis` all of them together. Default: unlimited.",
   }),
   rate_burst: integer({
     min: 1,

@@ -12,7 +12,7 @@ import type { RedisUrl } from "../config/sections/redis-url.ts"
  */
 
 const CONNECT_MS = 500
-/** A Cluster's node that does not answer for so long is left, and its slots are looked up again. */
+/** The connection to a Cluster's node that does not answer for this long is closed, and slots are looked up again. */
 const NODE_SILENT_MS = 1000
 const SLOTS_EVERY_MS = 2000
 
@@ -37,7 +37,7 @@ export class FailoverClient {
     if (this.#isClosed) throw new Error("closed")
     const client = this.#open(ioredis)
     this.#client = client
-    // it ends commands, and `end` follows
+    // it rejects commands, and `end` follows
     client.on("error", () => {})
     client.on("end", () => this.onclose?.())
     await client.connect()
@@ -61,7 +61,7 @@ export class FailoverClient {
       ...(isTls ? { tls } : {}),
       protocol: 2,
       connectTimeout: CONNECT_MS,
-      // what they ask would take more permissions
+      // their commands would need more permissions
       disableClientInfo: true,
       enableReadyCheck: false,
     } satisfies RedisOptions
@@ -99,7 +99,7 @@ export class FailoverClient {
   }
 }
 
-/** Where nobody listens for an error of the connections that wait for another master, ioredis prints its stack. */
+/** ioredis prints the errors of its connections that watch for a failover, with stacks, unless they have a listener. */
 function silenceSentinels(client: Redis): void {
   const { connector } = client as unknown as {
     connector: { connectToSentinel: (...given: readonly unknown[]) => Redis }

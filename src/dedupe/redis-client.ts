@@ -26,7 +26,7 @@ const PROBE_EVERY_MS = 500
 /** A server that does not answer for so long is down. */
 const SILENT_MS = 1500
 const SECOND_LOOK_MS = 50
-/** For a check: several Sentinels may have to be asked, one after the other. */
+/** How long a check waits: several Sentinels may have to be asked, one after the other. */
 const REACH_MS = 5000
 /** Bun's client does not distinguish a refused password or an untrusted certificate from a closed port. */
 const UNREACHABLE = "can't be reached, or refuses the user or password"

@@ -100,7 +100,7 @@ export class RedisKeys implements KeyStore {
     return Promise.resolve()
   }
 
-  /** Where the link stays up: the key's node of a Cluster failed. After a reconnection all are saved. */
+  /** Retries while the link stays up, as where one node of a Cluster fails; a reconnection saves all unsaved keys. */
   async #saveLater(key: string, untilMs: number): Promise<void> {
     while (this.#link.ready() === true && this.#unsaved.has(key)) {
       await Bun.sleep(SAVE_EVERY_MS)

@@ -36,7 +36,8 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Bytes of the UTF-8 character at a position (RFC 3629). 0 or less: there is none; the negated number of bytes begin one.
+ * Length of the UTF-8 character at a position (RFC 3629), in bytes. 0 or negative: it is invalid or cut off; the absolute
+ * value is how many of its bytes are valid.
  */
 export function utf8Length(bytes: Uint8Array, at: number): number {
   const lead = byteAt(bytes, at)

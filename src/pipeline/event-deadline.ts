@@ -79,7 +79,7 @@ export class EventDeadline {
   }
 }
 
-/** The second argument of a user's processor or sink. What it need not have is made on first use. */
+/** The second argument of a user's processor or sink. Its log, state and signal are made on first use. */
 class Context implements EventContext {
   readonly #event: Event
   readonly #deadline: EventDeadline

@@ -10,7 +10,7 @@ import { LISTINGS } from "./listings.ts"
  * synchronous=FULL. Pages of the sender's list are read in its thread, so that a large one holds up no event loop.
  *
  *   about         JSON: where the list was read to, see Progress
- *   events        id | at, last: when it was first and last sent, or asked for, by the sender's clock | delivery: what redelivers it
+ *   events        id | at, last: when it was first sent, and last sent or asked for, by the sender's clock | delivery: what redelivers it
  *                 | outcome: accepted, duplicate, dropped, refused 401; null: not known to have ended here for good
  *                 | missed: 1 once the sender listed a failure, or no outcome was found | pending: 1 while the sender tries
  *                 | attempts: how often it was asked for again, or published | asked: the last round in which it was
@@ -32,7 +32,7 @@ interface Pass {
 export interface Progress {
   /** Certificates cover hours from then on, by the sender's clock, in milliseconds since 1970. */
   readonly sinceMs: number
-  /** The beginning of the last pass that read the whole list, or from when the first one was to, by the sender's clock; 0: none began. */
+  /** When the last pass that read the whole list began, or before that, from when the first one lists; by the sender's clock. 0: none began. */
   readonly completeMs: number
   /** The pass that is not finished. */
   readonly pass?: Pass | undefined
@@ -223,8 +223,8 @@ export class LedgerDatabase extends DurableDatabase {
     },
 
     /**
-     * Certificates of the hours that end before a time and have nothing left to ask for: those that are new, and of those
-     * that had pending events, or are from `againFromMs` on, the ones that are not as before.
+     * Certificates of the hours that end before a time and have nothing left to ask for: new ones, and changed ones of hours
+     * that had pending events or begin at `againFromMs` or later.
      */
     due: (sinceMs: number, againFromMs: number, toMs: number, mostAttempts: number): Certificate[] => {
       const changed: Certificate[] = []
@@ -257,8 +257,8 @@ export class LedgerDatabase extends DurableDatabase {
     },
 
     /**
-     * Deletes certificates of before a time, and events that were last sent before another where their hour is certified
-     * with none pending, or before both: a list that has a redelivery of an event must not make it a new one.
+     * Deletes certificates of hours before a time, and events that were last sent before it, or before another time if their
+     * hour is certified with none pending. By `last`, so that a redelivery that is still listed is not a new event.
      */
     trim: (certificatesBeforeMs: number, eventsBeforeMs: number): void => {
       this.transact(() => {

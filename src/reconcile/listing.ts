@@ -100,7 +100,7 @@ export interface Look {
   readonly events?: string
   /** What the last delivery got. */
   readonly last?: string
-  /** Sent by PATCH; undefined: only its own page enables it. */
+  /** The body of the PATCH that enables it; undefined: only the sender's page does. */
   readonly enable?: object
 }
 

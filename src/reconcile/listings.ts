@@ -112,7 +112,7 @@ export const LISTINGS: { readonly [provider: string]: Listing } = {
       perMinute: 30,
     },
     perHour: 500,
-    // how long is not documented
+    // not documented
     keptMs: 30 * DAY_MS,
     latencyMs: 5 * 60_000,
   },
@@ -192,7 +192,7 @@ export const LISTINGS: { readonly [provider: string]: Listing } = {
       },
     },
     perHour: 1000,
-    // as long as its page shows them: https://chargebee.com/docs/1.0/site-configuration/articles-and-faq/can-i-filter-events-for-a-specific-customer-using-api.html
+    // its page shows them for this long: https://chargebee.com/docs/1.0/site-configuration/articles-and-faq/can-i-filter-events-for-a-specific-customer-using-api.html
     keptMs: 90 * DAY_MS,
     latencyMs: 5 * 60_000,
   },
@@ -215,7 +215,7 @@ export const LISTINGS: { readonly [provider: string]: Listing } = {
     },
     redeliver: { path: "/webhooks/{delivery}/actions/retry", permission: "read-write access" },
     perHour: 3000,
-    // how long is not documented
+    // not documented
     keptMs: 30 * DAY_MS,
     latencyMs: 2 * 60_000,
   },

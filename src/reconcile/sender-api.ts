@@ -41,7 +41,7 @@ export class LostAnswer extends HooklineError {
     super("unavailable", message)
   }
 }
-/** A gateway did not get the answer. */
+/** Statuses of gateways that did not get the answer. */
 const LOST = [502, 504]
 
 /**
@@ -167,7 +167,7 @@ export class SenderApi {
     throw new HooklineError("refused", `${this.listing.title} names a next page at another host`)
   }
 
-  /** @param isOnce it is not repeated where it may have been received */
+  /** @param isOnce the request is not repeated if it may have been received */
   async #ask(url: string, init: RequestInit = {}, isOnce = false): Promise<Answer> {
     let why = ""
     for (let tried = 0; tried < TRIES; tried++) {

@@ -42,7 +42,7 @@ export class SharedReconcile implements OutcomeStore, AsyncDisposable {
   /**
    * Becomes the one process that reconciles.
    *
-   * @returns aborts once another process may have become it
+   * @returns a signal that aborts once another process may have become it
    * @throws HooklineError `log_locked`: another process is; `unavailable`
    */
   async hold(): Promise<AbortSignal> {
@@ -71,7 +71,7 @@ export class SharedReconcile implements OutcomeStore, AsyncDisposable {
     return lost.signal
   }
 
-  /** Another process may reconcile from now on. */
+  /** Gives up the lease, if it is held. */
   async release(): Promise<void> {
     const isHeld = this.#renewals !== undefined
     clearInterval(this.#renewals)

@@ -279,7 +279,7 @@ export type WebHookSourceOptions = {
   readonly contentTypes?: WebHookSourceOptionsGiven["contentTypes"]
   /** How often an event is expected at least. Without one for longer, a log line, the page and the metric `hookline_pipeline_silent` say so. Default: silence is not noticed. */
   readonly expectEvery?: WebHookSourceOptionsGiven["expectEvery"]
-  /** Events accepted per second, 0.5 for one in two seconds; others get 429 with Retry-After. Where senders are verified, only verified events count. Of each process, or of all replicas together with `[service] redis`. Default: unlimited. */
+  /** Events accepted per second, 0.5 for one in two seconds; others get 429 with Retry-After. Where senders are verified, only verified events count. Each replica has this limit, or with `[service] redis` all of them together. Default: unlimited. */
   readonly rateLimit?: WebHookSourceOptionsGiven["rateLimit"]
   /** Events accepted at once after a pause. Default: as many as `rateLimit` allows in a second, at least 1. Needs `rateLimit`. */
   readonly rateBurst?: WebHookSourceOptionsGiven["rateBurst"]

@@ -1,7 +1,7 @@
 // Hot path where it is used: every event takes a token.
 import { steadyMs } from "../../clock/clock.ts"
 
-/** Takes a token. @returns 0, or, if there was none, the whole seconds until the next; a promise where it may have to be asked for */
+/** Takes a token. @returns 0, or, if there was none, the whole seconds until the next; a promise while Redis is asked */
 export type RateLimit = () => number | Promise<number>
 
 export interface Rate {

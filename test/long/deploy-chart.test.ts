@@ -223,7 +223,7 @@ topic = payments
     expect(wrong).toContain("include")
   })
 
-  test("its notes say where what is, and how a change of it gets into the pods", async () => {
+  test("its notes list the files of a pod, and how changes of them get there", async () => {
     const values = { include: [{ configMap: "payments" }], secrets: ["providers"], files: { "a.json": "{}" } }
     const [restarted, watched] = (await charts([values, { ...values, reload: "watch" }])) as [Chart, Chart]
     for (const line of [

@@ -222,9 +222,7 @@ async function lastRefused(
   return refused.find((it) => it.pipeline !== null) ?? refused[0]
 }
 
-const SUMMARY = Object.keys(CaptureSummary.properties).filter(
-  (it) => it !== "replica",
-) as (keyof CaptureSummary)[]
+const SUMMARY = Object.keys(CaptureSummary.properties) as (keyof CaptureSummary)[]
 
 export function summaryOf(captured: Captured): CaptureSummary {
   const all = { ...captured, words: wordsOf(captured.reason) }

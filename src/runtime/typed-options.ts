@@ -119,13 +119,13 @@ export type AdminOptions = {
   readonly tlsCertificate?: AdminOptionsGiven["tlsCertificate"]
   /** A PEM file with the certificate's key. Needs `tlsCertificate`. */
   readonly tlsKey?: AdminOptionsGiven["tlsKey"]
-  /** The admin listeners of all replicas of the service, which page and API of each one show together: `dns:<name>:<port>` for all addresses of a name, as of a headless Service, or `<host>:<port>`. This one may be among them. Over TLS if `tlsCertificate` is set. See replicas.md. Needs `replicasToken`. */
+  /** The admin listeners of all replicas of the service, so that the page and API of each one show all of them: `dns:<name>:<port>` for all addresses of a name, such as a headless Service's, or `<host>:<port>`. This replica may be listed, too. Replicas are asked over TLS if `tlsCertificate` is set. See replicas.md. Needs `replicasToken`. */
   readonly replicas?: AdminOptionsGiven["replicas"]
   /** Token that replicas present to each other, the same in all of them. */
   readonly replicasToken?: AdminOptionsGiven["replicasToken"]
   /** Topic to which each action is published, with who did it and how it ended: `<connection>/<topic>`; see admin.md. Default: actions are only logged. */
   readonly auditTopic?: AdminOptionsGiven["auditTopic"]
-  /** URLs of this machine or a private network to which the page and the API may replay: the path of each and what is below it. `*` allows all. Others have to lead to public addresses; see admin.md. */
+  /** URLs of this machine or a private network to which the page and the API may replay, each with the paths below it. `*` allows all. Other URLs have to lead to public addresses; see admin.md. */
   readonly replayUrls?: AdminOptionsGiven["replayUrls"]
   /** Accepted values of `Host`, in addition to `localhost` and IP addresses; requests with another get 421, against DNS rebinding. */
   readonly hosts?: AdminOptionsGiven["hosts"]

@@ -99,7 +99,7 @@ export const ADMIN = defineSection({
       optional: true,
       needs: "replicas_token",
       reload: "live",
-      doc: "The admin listeners of all replicas of the service, which page and API of each one show together: `dns:<name>:<port>` for all addresses of a name, as of a headless Service, or `<host>:<port>`. This one may be among them. Over TLS if `tls_certificate` is set. See replicas.md.",
+      doc: "The admin listeners of all replicas of the service, so that the page and API of each one show all of them: `dns:<name>:<port>` for all addresses of a name, such as a headless Service's, or `<host>:<port>`. This replica may be listed, too. Replicas are asked over TLS if `tls_certificate` is set. See replicas.md.",
     }),
     replicas_token: text({
       optional: true,
@@ -116,7 +116,7 @@ export const ADMIN = defineSection({
     replay_urls: list(listedUrl, {
       optional: true,
       reload: "live",
-      doc: "URLs of this machine or a private network to which the page and the API may replay: the path of each and what is below it. `*` allows all. Others have to lead to public addresses; see admin.md.",
+      doc: "URLs of this machine or a private network to which the page and the API may replay, each with the paths below it. `*` allows all. Other URLs have to lead to public addresses; see admin.md.",
     }),
     hosts: list(hostName, {
       optional: true,

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test"
 import type { LogReader } from "../brokers/broker.ts"
 import { MemoryLog } from "../brokers/memory/log.ts"
+import { steadyMs } from "../clock/clock.ts"
 import { Forward, type ForwardOptions } from "./forward.ts"
 import { positionsInMemory } from "./position-tables.ts"
 import type { ReplayTarget, Sent } from "./target.ts"
@@ -64,11 +65,26 @@ test("a log that does not answer is asked only once which records retention is a
     warn: warned.resolve,
   })
   await asked.promise
-  // meanwhile retention would be checked 50 times
+  // meanwhile retention would be checked five times
   await forward.noted()
   expect(opened).toBe(2)
   answered.resolve(log)
   expect(await warned.promise).toContain("t[0]@0")
+  await forward.stop()
+})
+
+test("a topic that keeps nothing is not asked without a pause while records wait", async () => {
+  const asked = Promise.withResolvers<void>()
+  const times: number[] = []
+  const log = Object.assign(new MemoryLog(), {
+    retention: async () => {
+      if (times.push(steadyMs()) === 3) asked.resolve()
+      return { ms: 0, bytes: Number.POSITIVE_INFINITY, held: new Map() }
+    },
+  })
+  const forward = await forwardOf(log, { open: () => Promise.resolve(log) })
+  await asked.promise
+  expect(times[2]! - times[1]!).toBeGreaterThan(90)
   await forward.stop()
 })
 

@@ -60,7 +60,7 @@ const NOTE_MS = 500
  * The share of the retention after which a waiting record is warned of. It is checked soon after the start, then each minute, or
  * 20 times within a shorter retention.
  */
-const WARNED = { part: 0.8, firstMs: 1000, everyMs: 60_000 }
+const WARNED = { part: 0.8, firstMs: 1000, leastMs: 100, everyMs: 60_000 }
 
 /** Sends each record of a topic to a target from a durable position, until it is stopped. */
 export class Forward {
@@ -193,7 +193,7 @@ export class Forward {
       const kept = await untilAvailable(() => this.#read(async (it) => it.retention?.(topic)), waiting)
       // it keeps all; the watch must not end before the forward does
       if (kept === undefined) return whenAborted(signal)
-      everyMs = Math.min(WARNED.everyMs, kept.ms / 20)
+      everyMs = Math.min(WARNED.everyMs, Math.max(WARNED.leastMs, kept.ms / 20))
       const sinceMs = Number.isFinite(kept.ms) ? Date.now() - kept.ms * WARNED.part : undefined
       const young = await untilAvailable(() => this.#read((it) => it.ranges(topic, { sinceMs })), waiting)
       const places = (young ?? []).flatMap(({ partition, first, end }) => {

@@ -15,7 +15,7 @@ import { Forward, type ForwardAbout, type ForwardOptions, type PositionStore } f
 import type { DeliveryTarget } from "../replay/handler.ts"
 import type { KeyedTarget } from "../replay/keyed-target.ts"
 import { GroupPositions } from "../replay/group-positions.ts"
-import { positionsInMemory } from "../replay/position-tables.ts"
+import { positionsInMemory, type PositionTables } from "../replay/position-tables.ts"
 import { PositionCalls } from "../replay/position-database.ts"
 import { toShownTarget } from "../replay/request-of-record.ts"
 import type { Refusal } from "../replay/target.ts"
@@ -77,7 +77,8 @@ export class RunningForward extends OwnedSection {
   #forward: Forward | undefined
   #target: KeyedTarget | undefined
   readonly #deadLetters: OwnRecords
-  readonly #inMemory = positionsInMemory<ForwardAbout>()
+  /** Where the log is one in memory. */
+  readonly #inMemory: PositionTables<ForwardAbout> | undefined
 
   constructor(spec: ForwardSpec, place: ForwardPlace, service: Service, log: Logger) {
     super(log, {}, "not forwarding")
@@ -88,6 +89,7 @@ export class RunningForward extends OwnedSection {
     this.#deadLetters = new OwnRecords(() => service.openBroker(this.#about.connection))
     this.#about = { ...parseTopicPlace(from), ...(url !== undefined && { url }) }
     this.#sinceMs = begin === "beginning" ? 0 : Date.now()
+    this.#inMemory = place.connection.kind.isInMemory === true ? positionsInMemory() : undefined
   }
 
   info(): ForwardInfo {
@@ -105,21 +107,21 @@ export class RunningForward extends OwnedSection {
       problem: this.problem ?? this.#forward?.problem,
       isElsewhere: this.isElsewhere,
       isPaused: progress?.state === "paused",
-      setPaused: (isPaused) =>
-        setForwardPaused(
-          this.#place.connection,
-          { group: this.#spec.group, topic: this.#about.topic, location: this.#place.location },
-          isPaused,
-        ),
+      setPaused: (isPaused) => this.#setPaused(isPaused),
     }
+  }
+
+  async #setPaused(isPaused: boolean): Promise<void> {
+    if (this.#inMemory !== undefined) return this.#inMemory.setPaused(isPaused)
+    const { connection, location } = this.#place
+    const { topic } = this.#about
+    await setForwardPaused(connection, { group: this.#spec.group, topic, location }, isPaused)
   }
 
   protected async run(): Promise<void> {
     const { location, connection } = this.#place
-    const isInMemory = connection.kind.isInMemory === true
-    if (!isInMemory) makeFolderOf(location)
-    const file = isInMemory ? undefined : new PositionCalls<ForwardAbout>(location, this.log)
-    const store = file ?? this.#inMemory
+    if (this.#inMemory === undefined) makeFolderOf(location)
+    const store = this.#inMemory ?? new PositionCalls<ForwardAbout>(location, this.log)
     const { signal } = this
     try {
       await this.#moved(store)
@@ -135,7 +137,7 @@ export class RunningForward extends OwnedSection {
       this.log.error({ problem: error.message }, "forwarding stopped")
       await whenAborted(signal)
     } finally {
-      await file?.close()
+      if (store instanceof PositionCalls) await store.close()
       await this.#deadLetters.close()
     }
   }

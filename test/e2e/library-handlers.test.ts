@@ -12,6 +12,8 @@ import {
   type HandledEvent,
   type HandlerOptions,
 } from "../../src/index.ts"
+import type { Overview } from "../../src/admin/api/shapes.ts"
+import { freePort } from "../support/ports.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 
@@ -33,8 +35,12 @@ async function start(
   handler: Handler,
   options: HandlerOptions = {},
   connection = embeddedConnection({ directory: join(folder.path, "log") }),
+  admin?: { readonly host: string; readonly port: number },
 ): Promise<(...keys: string[]) => Promise<void>> {
-  const started = (app = new Application({ service: { logLevel: "silent" } }))
+  const service = { logLevel: "silent" } as const
+  const started = (app = new Application(
+    admin === undefined ? { service } : { service, admin: { listen: admin } },
+  ))
   started.registerConnection("log", connection)
   started
     .addPipeline(
@@ -45,7 +51,7 @@ async function start(
       }),
     )
     .handle("log/t", handler, options)
-  await started.start({ listen: false })
+  await (admin === undefined ? started.start({ listen: false }) : started.start())
   return async (...keys) => {
     for (const k of keys) {
       const request = new Request("http://localhost/in", { method: "POST", body: JSON.stringify({ k }) })
@@ -80,6 +86,23 @@ describe("a handler", () => {
     const other = kept()
     await start(other.handler, { group: "other", begin: "beginning" })
     await until("handled", () => other.events.length === 3)
+  })
+
+  test("of a log in memory is paused and resumed by the admin API", async () => {
+    const admin = { host: "127.0.0.1", port: await freePort() }
+    const { events, handler } = kept()
+    const post = await start(handler, { group: "g" }, memoryConnection(), admin)
+    const ask = (path: string, method = "GET"): Promise<Response> =>
+      fetch(`http://127.0.0.1:${admin.port}/api/${path}`, { method })
+    const forward = async (): Promise<Overview["forwards"][number]> =>
+      ((await (await ask("overview")).json()) as Overview).forwards[0]!
+    expect((await ask("forwards/g/pause", "POST")).status).toBe(204)
+    await until("paused", async () => (await forward()).paused)
+    await post("a")
+    await until("waiting", async () => (await forward()).lag === 1)
+    expect(events).toEqual([])
+    expect((await ask("forwards/g/resume", "POST")).status).toBe(204)
+    await until("handled", () => events.length === 1)
   })
 
   test("that throws or hangs is called again; an event that fails while others succeed is a dead letter", async () => {

@@ -98,7 +98,7 @@ export class SenderApi {
     const isUrl = list.next.in === "link" || list.next.in === "url"
     const cursor = "as" in list.next && next !== undefined ? { [list.next.as]: next } : {}
     const query = list.body === undefined ? { ...list.query, ...cursor } : {}
-    const first = this.#url(filled(list.path, values), parameters(query, values))
+    const first = this.#url(list.path, values, parameters(query, values))
     const { bytes, headers } = await this.#ask(isUrl && next !== undefined ? this.#checked(next) : first, {
       ...(list.body !== undefined && json("POST", { ...list.body(values), ...cursor })),
     })
@@ -115,8 +115,8 @@ export class SenderApi {
     const { path, permission } = this.listing.redeliver!
     await this.#wait(this.#redeliveries)
     try {
-      const values = this.#values({ delivery: encodeURIComponent(delivery) })
-      await this.#ask(this.#url(filled(path, values)), { method: "POST" }, true)
+      const url = this.#url(path, this.#values({ delivery: encodeURIComponent(delivery) }))
+      await this.#ask(url, { method: "POST" }, true)
       return undefined
     } catch (error) {
       if (!(error instanceof SenderRefusal)) throw error
@@ -130,7 +130,7 @@ export class SenderApi {
   async endpoint() {
     const { look } = this.listing
     if (look === undefined) return undefined
-    const { bytes } = await this.#ask(this.#url(filled(look.path, this.#values({}))))
+    const { bytes } = await this.#ask(this.#url(look.path))
     const found = readJson(bytes)
     const [at, value] = look.active
     const events = look.events === undefined ? undefined : valueAt(found, look.events)
@@ -147,17 +147,17 @@ export class SenderApi {
     const { look, title } = this.listing
     if (look?.enable === undefined)
       throw new HooklineError("usage", `${title} has no request that enables an endpoint; use its page`)
-    await this.#ask(this.#url(filled(look.path, this.#values({}))), json("PATCH", look.enable))
+    await this.#ask(this.#url(look.path), json("PATCH", look.enable))
   }
 
-  #values(more: TemplateValues): TemplateValues {
+  #values(more: TemplateValues = {}): TemplateValues {
     const { endpoint = "" } = this.#access
     return { endpoint, types: endpoint.replaceAll(/\s/g, ""), ...more }
   }
 
-  #url(path: string, query: URLSearchParams = new URLSearchParams()): string {
+  #url(path: string, values = this.#values(), query = new URLSearchParams()): string {
     const text = query.toString()
-    return this.#base + path + (text && `?${text}`)
+    return this.#base + filled(path, values) + (text && `?${text}`)
   }
 
   /** A URL that an answer named gets the credentials: it must be the API's. */

@@ -220,14 +220,12 @@ class BrokerPublisher {
   }
 }
 
-const NOTHING: readonly AddHeaders[] = []
+const NOTHING: readonly never[] = []
 
 function ownHeaders({ recordHeaders }: Event): readonly RecordHeader[] {
-  if (recordHeaders === undefined) return NO_OWN_HEADERS
+  if (recordHeaders === undefined) return NOTHING
   return Array.from(recordHeaders, ([name, value]) => [name, toBytes(value, `event.headers, ${name},`)])
 }
-
-const NO_OWN_HEADERS: readonly RecordHeader[] = []
 
 /** All are awaited, so that none is under way after the answer. Rejects with a fault. */
 async function allOf(publishing: readonly Promise<Accepted | Rejected>[]): Promise<Accepted | Rejected> {

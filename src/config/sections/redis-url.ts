@@ -35,8 +35,8 @@ export function parseRedisUrl(text: string): RedisUrl | undefined {
   const port = kind === "sentinel" ? 26_379 : 6379
   const addresses = hosts.split(",").map((it) => addressOf(it, port))
   const [, master, database] = PATHS[kind].exec(path.slice(1)) ?? []
-  if (master === undefined || !areAll(addresses) || (kind === "server" && addresses.length > 1))
-    return undefined
+  if (master === undefined || !addresses.every((it) => it !== undefined)) return undefined
+  if (kind === "server" && addresses.length > 1) return undefined
   if (sentinelPassword !== undefined && kind !== "sentinel") return undefined
   try {
     const [user, password] = credentials.split(/:(.*)/s, 2).map((it) => decodeURIComponent(it) || undefined)
@@ -69,6 +69,3 @@ function addressOf(text: string, port: number): EndpointOptions | undefined {
   if (hostname === "") return undefined
   return { host: hostname.replace(/^\[(.*)\]$/, "$1"), port: given === "" ? port : Number(given) }
 }
-
-const areAll = <T>(all: readonly (T | undefined)[]): all is readonly T[] =>
-  all.every((it) => it !== undefined)

@@ -3,9 +3,11 @@
  * seconds; the others are left to `npm run test:faults`. `npm run test:long` (`--long`): end-to-end tests that take longer,
  * since they start clusters, browsers or compilers of their own. Files run in several processes at a time, which share one
  * Kafka; each has a global object and modules of its own (`--parallel` implies `--isolate`). `npm test FILE …` runs these
- * alone; flags go to `bun test`: `--randomize` for any order.
+ * alone; flags go to `bun test`: `--randomize` for any order. Hookline's default ports are taken meanwhile, as they are where
+ * it runs (not with `--long`): a test that listens on one of them fails.
  */
 import { existsSync, readdirSync } from "node:fs"
+import { createServer } from "node:net"
 import { availableParallelism } from "node:os"
 import { join, relative } from "node:path"
 import { canStartKafka, startKafka } from "./support/kafka.ts"
@@ -52,6 +54,8 @@ const PROCESSES = Math.min(Math.max(2, availableParallelism()), 4)
 const PROCESSES_OF_LONG = Math.min(PROCESSES + 1, 4)
 /** Timeout of a test that has none of its own: twice what `bun test` gives a file that runs alone. */
 const TIMEOUT_MS = 10_000
+/** Of a webhook source, the admin API and the Kafka listener. */
+const DEFAULT_PORTS: readonly number[] = [8080, 9464, 9092]
 
 const root = join(import.meta.dir, "..")
 const faults = readdirSync(join(root, "test/faults"))
@@ -67,6 +71,14 @@ const all = isLong
   ? ["./test/long"]
   : ["./src", "./console", "./test/e2e", "./test/fuzz", "./test/histories", "./test/simulation", ...faults]
 const files = named.length === 0 ? all : named.map((path) => `./${relative(root, join(root, path))}`)
+
+for (const port of isLong ? [] : DEFAULT_PORTS) {
+  // Hookline itself may have it
+  createServer()
+    .on("error", () => {})
+    .listen(port)
+    .unref()
+}
 
 const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS ?? ""
 const sharesKafka = named.length === 0 && given === "" && (await canStartKafka())

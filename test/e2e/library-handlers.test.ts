@@ -45,7 +45,7 @@ async function start(
   started
     .addPipeline(
       new Pipeline("p", {
-        source: webHookSource({ path: "/in" }),
+        source: webHookSource({ port: 0, path: "/in" }),
         processors: [],
         sink: brokerSink({ topic: "t", key: "json:/k", headers: ["kind=json:/k"] }),
       }),

@@ -12,6 +12,7 @@ import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
 import { freePorts } from "../support/ports.ts"
 import { hasProxy, nginxWith, runProxy, type Proxy } from "../support/proxies.ts"
+import { startSentinels } from "../support/redis-sentinels.ts"
 import { hasRedis, startRedis } from "../support/redis.ts"
 import { configurationOf, eventsInKafka, onKafka } from "../support/webhook-service.ts"
 
@@ -20,6 +21,8 @@ const ROUNDS = isFull ? 5 : 1
 /** Longer than HAProxy, by the page's configuration, needs to see that a replica is not ready. */
 const SHUTDOWN_DELAY = "4s"
 const REPLICAS = 3
+/** How long replicas and Redis are killed again and again. */
+const CRASHING_MS = isFull ? 600_000 : 15_000
 
 const kafka = hasKcat() ? await kafkaForTests() : undefined
 describe.skipIf(kafka === undefined || !hasRedis())("three replicas behind a load balancer", () => {
@@ -52,6 +55,46 @@ describe.skipIf(kafka === undefined || !hasRedis())("three replicas behind a loa
       300_000,
     )
   }
+})
+
+describe.skipIf(kafka === undefined || !hasRedis())("three replicas behind HAProxy", () => {
+  test.skipIf(!hasProxy({ program: "haproxy" }))(
+    "replicas and the Redis master of their Deduplicator are killed at random: nothing acknowledged is lost",
+    async () => {
+      const topic = freshTopic()
+      await createTopic(kafka!, topic, { partitions: 3 })
+      using folder = temporaryFolder()
+      await using redis = await startSentinels(folder.path)
+      await using replicas = await Replicas.start({ kafka: kafka!, topic, store: redis.url, delay: false })
+      await using proxy = await balance("haproxy", replicas)
+      const url = `http://127.0.0.1:${proxy.port}/webhook`
+      await answers200(url)
+      await using senders = new NumberedSenders({ url, pid: proxy.pid }, { pauseMs: 1 })
+      const kills = { replicas: 0, masters: 0 }
+      const crashReplicas = async (): Promise<void> => {
+        for (; steadyMs() < endsMs; kills.replicas++) {
+          await senders.many(Math.ceil(Math.random() * 500))
+          await replicas.crash(Math.floor(Math.random() * REPLICAS))
+        }
+      }
+      const crashMasters = async (): Promise<void> => {
+        for (; steadyMs() < endsMs; kills.masters++) {
+          await senders.many(Math.ceil(Math.random() * 2000))
+          await redis.failOver()
+        }
+      }
+      const endsMs = steadyMs() + CRASHING_MS
+      await Promise.all([crashReplicas(), crashMasters()])
+      await senders.many(100)
+      await senders.stop()
+      const findings = compare(senders.posted, await eventsInKafka(kafka!, topic))
+      const what = `${kills.replicas} kills of three replicas behind haproxy, ${kills.masters} of their Redis master`
+      report(what, findings)
+      expect(kills.replicas * kills.masters).toBeGreaterThan(0)
+      expect(findings).toMatchObject({ lost: 0, doubled: 0, disordered: 0, refusedAndFound: 0 })
+    },
+    CRASHING_MS + 300_000,
+  )
 })
 
 describe.skipIf(!(await canStartKafka()) || !hasRedis())("a load balancer with Kafka away", () => {
@@ -137,9 +180,14 @@ class Replicas implements AsyncDisposable {
     await this.#start(at)
   }
 
+  /** Ends one with SIGKILL, starts it again and waits until it is ready. */
+  async crash(at: number): Promise<void> {
+    await killed(this.#running[at]!)
+    await this.#start(at)
+  }
+
   async kill(): Promise<void> {
-    for (const running of this.#running) running.signal("SIGKILL")
-    await Promise.all(this.#running.map((running) => running.exited))
+    await Promise.all(this.#running.map(killed))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -168,6 +216,11 @@ store = ${store}`,
     const ready = async (): Promise<boolean> => (await fetch(`${this.#running[at]!.adminUrl}/readyz`)).ok
     while (!(await ready())) await Bun.sleep(50)
   }
+}
+
+async function killed(running: RunningHookline): Promise<void> {
+  running.signal("SIGKILL")
+  await running.exited
 }
 
 /** Starts a load balancer before the replicas, as docs/deploying.md configures it. */

@@ -3,64 +3,17 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { SharedReconcile } from "../../src/reconcile/shared-reconcile.ts"
-import { endingWithThisProcess } from "../support/child.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
-import { hasRedis, startRedis, type OwnRedis } from "../support/redis.ts"
+import { portOf, startSentinels } from "../support/redis-sentinels.ts"
+import { hasRedis, startRedis } from "../support/redis.ts"
 
 setDefaultTimeout(180_000)
 
 const NODES = 3
-const PASSWORD = "obviously-fake"
 const WORKERS = 8
-
-const portOf = ({ url }: OwnRedis): string => new URL(url).port
-
-/** Three servers, of which the first is the master, with three Sentinels. */
-async function startSentinels(folder: string) {
-  const master = await startRedis({ password: PASSWORD, args: ["--masterauth", PASSWORD] })
-  const replica = ["--masterauth", PASSWORD, "--replicaof", "127.0.0.1", portOf(master)]
-  const replicas = await Promise.all([1, 2].map(() => startRedis({ password: PASSWORD, args: replica })))
-  const sentinels = await Promise.all(
-    Array.from({ length: NODES }, async () => {
-      const port = await freePort()
-      const file = join(folder, `sentinel-${port}.conf`)
-      const lines = [
-        `port ${port}`,
-        "bind 127.0.0.1",
-        `dir ${folder}`,
-        `sentinel monitor main 127.0.0.1 ${portOf(master)} 2`,
-        `sentinel auth-pass main ${PASSWORD}`,
-        "sentinel down-after-milliseconds main 1000",
-        "sentinel failover-timeout main 5000",
-      ]
-      writeFileSync(file, lines.join("\n"))
-      const command = endingWithThisProcess("redis-server", file, "--sentinel")
-      return { port, process: Bun.spawn(command, { stdout: "ignore" }) }
-    }),
-  )
-  const addresses = sentinels.map(({ port }) => `127.0.0.1:${port}`)
-  const asked = (port: number | string, ...command: string[]): string =>
-    Bun.spawnSync(["redis-cli", "-p", `${port}`, ...command]).stdout.toString()
-  await until("the Sentinels know each other and both replicas", async () =>
-    sentinels.every(({ port }) => {
-      const found = asked(port, "SENTINEL", "master", "main").split("\n")
-      const valueOf = (name: string): string | undefined => found[found.indexOf(name) + 1]
-      return valueOf("num-slaves") === "2" && valueOf("num-other-sentinels") === "2"
-    }),
-  )
-  return {
-    url: `redis+sentinel://:${PASSWORD}@${addresses.join(",")}/main`,
-    master,
-    processes: sentinels.map(({ process }) => process),
-    async [Symbol.asyncDispose]() {
-      for (const { process } of sentinels) process.kill("SIGKILL")
-      for (const it of [master, ...replicas]) await it[Symbol.asyncDispose]()
-    },
-  }
-}
 
 /** Three masters that share the slots. */
 async function startCluster() {

@@ -1,0 +1,69 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { endingWithThisProcess } from "./child.ts"
+import { until } from "./kafka-options.ts"
+import { freePort } from "./ports.ts"
+import { startRedis, type OwnRedis } from "./redis.ts"
+
+const SENTINELS = 3
+const PASSWORD = "obviously-fake"
+
+export const portOf = ({ url }: OwnRedis): string => new URL(url).port
+
+/** Three servers, of which the first is the master, with three Sentinels. */
+export async function startSentinels(folder: string) {
+  const master = await startRedis({ password: PASSWORD, args: ["--masterauth", PASSWORD] })
+  const replica = ["--masterauth", PASSWORD, "--replicaof", "127.0.0.1", portOf(master)]
+  const replicas = await Promise.all([1, 2].map(() => startRedis({ password: PASSWORD, args: replica })))
+  const sentinels = await Promise.all(
+    Array.from({ length: SENTINELS }, async () => {
+      const port = await freePort()
+      const file = join(folder, `sentinel-${port}.conf`)
+      const lines = [
+        `port ${port}`,
+        "bind 127.0.0.1",
+        `dir ${folder}`,
+        `sentinel monitor main 127.0.0.1 ${portOf(master)} 2`,
+        `sentinel auth-pass main ${PASSWORD}`,
+        "sentinel down-after-milliseconds main 1000",
+        "sentinel failover-timeout main 5000",
+      ]
+      writeFileSync(file, lines.join("\n"))
+      const command = endingWithThisProcess("redis-server", file, "--sentinel")
+      return { port, process: Bun.spawn(command, { stdout: "ignore" }) }
+    }),
+  )
+  const addresses = sentinels.map(({ port }) => `127.0.0.1:${port}`)
+  const asked = (port: number | string, ...command: string[]): string =>
+    Bun.spawnSync(["redis-cli", "-p", `${port}`, ...command]).stdout.toString()
+  await until("the Sentinels know each other and both replicas", async () =>
+    sentinels.every(({ port }) => {
+      const found = asked(port, "SENTINEL", "master", "main").split("\n")
+      const valueOf = (name: string): string | undefined => found[found.indexOf(name) + 1]
+      return valueOf("num-slaves") === "2" && valueOf("num-other-sentinels") === "2"
+    }),
+  )
+  return {
+    url: `redis+sentinel://:${PASSWORD}@${addresses.join(",")}/main`,
+    master,
+    /** Kills the one that is the master, waits until another one is, and starts it again, as a replica of that one. */
+    async failOver(): Promise<void> {
+      const current = (): OwnRedis => {
+        const [, port] = asked(sentinels[0]!.port, "SENTINEL", "get-master-addr-by-name", "main").split("\n")
+        return [master, ...replicas].find((it) => portOf(it) === port)!
+      }
+      const before = current()
+      await before.kill()
+      while (current() === before) await Bun.sleep(250)
+      await before.start()
+      const isWhole = async (): Promise<boolean> =>
+        String(await current().send("INFO", "replication")).includes("connected_slaves:2")
+      while (!(await isWhole())) await Bun.sleep(250)
+    },
+    processes: sentinels.map(({ process }) => process),
+    async [Symbol.asyncDispose]() {
+      for (const { process } of sentinels) process.kill("SIGKILL")
+      for (const it of [master, ...replicas]) await it[Symbol.asyncDispose]()
+    },
+  }
+}

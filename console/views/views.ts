@@ -27,7 +27,7 @@ export const VIEWS: readonly View[] = [
     title: "Refused",
     goKey: "r",
     Component: Refused,
-    badge: () => overview.value?.captured_refusals ?? 0,
+    badge: () => overview.value?.refused ?? 0,
   },
   { id: "send", title: "Send", goKey: "s", Component: Send },
   { id: "replay", title: "Replay", goKey: "p", Component: Replay },

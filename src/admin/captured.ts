@@ -1,11 +1,12 @@
 import type { CaptureMode } from "../config/sections/admin.ts"
 import type { AnsweredRequest, Capture } from "../pipeline/outcome-log.ts"
-import type { Outcome } from "../pipeline/outcome.ts"
+import type { Outcome, Rejected } from "../pipeline/outcome.ts"
 import type { CaptureSummary } from "./api/capture-shapes.ts"
 import { FairRing } from "./fair-ring.ts"
+import { ReasonTallies } from "./reason-tallies.ts"
 
 /** A captured request, as lists have it; `pipeline` null: none has its path. */
-export interface Captured extends Omit<CaptureSummary, "words"> {
+export interface Captured extends Omit<CaptureSummary, "words" | "detail"> {
   /** When it first came, in milliseconds since 1970. */
   readonly cameAtMs: number
   /** For the log. */
@@ -44,6 +45,7 @@ interface Kept {
 export interface CaptureQuery {
   readonly pipeline?: string | undefined
   readonly outcome?: Outcome["kind"] | undefined
+  readonly reason?: string | undefined
   /** Only requests that were captured before the one of this id; `after`: after it. */
   readonly before?: string | undefined
   readonly after?: string | undefined
@@ -77,8 +79,9 @@ const EPOCH_MS = Date.UTC(2020)
 /** Ascending with time, unique among the processes of a machine. */
 export const sequenceOf = (id: string): number => Number.parseInt(id, 36)
 
-/** The last requests of a process, in memory. */
+/** The last requests of a process, in memory, and how many were refused and dropped, kept or not. */
 export class Captures implements Capture {
+  readonly tallies = new ReasonTallies()
   readonly #process: number
   readonly #kept: { readonly [kind in Kind]: FairRing<Kept> } = {
     refused: new FairRing(),
@@ -107,14 +110,22 @@ export class Captures implements Capture {
     }
   }
 
+  /** Refused and dropped ones are at least counted. */
   wants(outcome: Outcome | undefined): boolean {
-    const { mode } = this.#limits
-    return mode === "all" || (mode === "refused" && (outcome === undefined || outcome.kind === "rejected"))
+    return isRefusal(outcome) || outcome?.kind === "dropped" || this.#limits.mode === "all"
   }
 
   keep({ pipeline, request, event, bytes, status, outcome }: AnsweredRequest): void {
+    const { mode } = this.#limits
     const kind = pipeline === undefined ? "unknown" : isRefusal(outcome) ? "refused" : "passed"
     const atMs = Date.now()
+    const why = reasonOf(outcome)
+    if (isRefusal(outcome) || outcome?.kind === "dropped")
+      this.tallies.count(
+        { pipeline: pipeline ?? null, outcome: outcome?.kind ?? "rejected", status, ...why },
+        atMs,
+      )
+    if (mode === "off" || (mode === "refused" && !isRefusal(outcome))) return
     if (!this.#kept[kind].accepts(pipeline ?? "", atMs)) return
     const captured: Captured = {
       id: this.#next(atMs).toString(36),
@@ -127,7 +138,7 @@ export class Captures implements Capture {
       remote_address: request.remoteAddress,
       outcome: outcome?.kind ?? "rejected",
       status,
-      ...reasonOf(outcome),
+      ...why,
       bytes: bytes ?? null,
       place: publishedPlaceOf({ outcome, event }),
     }
@@ -146,12 +157,13 @@ export class Captures implements Capture {
   }
 
   /** The newest first. */
-  list({ pipeline, outcome, before, after, limit }: CaptureQuery): Captured[] {
+  list({ pipeline, outcome, reason, before, after, limit }: CaptureQuery): Captured[] {
     const until = before === undefined ? Infinity : sequenceOf(before)
     const from = after === undefined ? -Infinity : sequenceOf(after)
     return this.#all()
       .map(({ captured }) => captured)
-      .filter((it) => (pipeline ?? it.pipeline) === it.pipeline && (outcome ?? it.outcome) === it.outcome)
+      .filter((it) => (pipeline ?? it.pipeline) === it.pipeline)
+      .filter((it) => (outcome ?? it.outcome) === it.outcome && (reason ?? it.reason) === it.reason)
       .map((it) => [sequenceOf(it.id), it] as const)
       .filter(([sequence]) => sequence < until && sequence > from)
       .toSorted(([a], [b]) => b - a)
@@ -164,12 +176,8 @@ export class Captures implements Capture {
     return found && { ...found.captured, ...found.content }
   }
 
-  /** How many refused ones are kept. */
-  get refused(): number {
-    return this.#all().filter(({ captured }) => captured.outcome === "rejected").length
-  }
-
   clear(): void {
+    this.tallies.clear()
     for (const ring of Object.values(this.#kept)) ring.clear()
   }
 
@@ -191,7 +199,7 @@ export class Captures implements Capture {
   }
 }
 
-const isRefusal = (outcome: Outcome | undefined): boolean =>
+const isRefusal = (outcome: Outcome | undefined): outcome is Rejected | undefined =>
   outcome === undefined || outcome.kind === "rejected"
 
 function reasonOf(outcome: Outcome | undefined): Pick<Captured, "reason" | "detail"> {

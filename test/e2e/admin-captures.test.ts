@@ -6,6 +6,7 @@ import type {
   CaptureExplanation,
   CaptureSummary,
   Overview,
+  ReasonTally,
   RecordDetail,
   SendResult,
 } from "../../src/admin/api/shapes.ts"
@@ -71,7 +72,26 @@ describe("refused requests are kept on a loopback address", () => {
     expect(detail).toMatchObject({ is_masked: true, is_truncated: false, record: null })
     expect(detail.summary).toEqual(listed[0]!)
     const overview = await it.get<Overview>("overview")
-    expect([overview.capture, overview.captured_refusals]).toEqual(["refused", 1])
+    expect([overview.capture, overview.refused]).toEqual(["refused", 1])
+  })
+
+  test("they are counted by pipeline and reason, with the detail of the last and when the first came", async () => {
+    await sendUnverified()
+    const [{ at }] = await it.get<[CaptureSummary]>("captures")
+    expect(await it.send("payments", {}, BODY)).toBe(401)
+    await sendUnverified()
+    expect((await fetch(new URL("/nowhere", it.running.urls["open"]), { method: "POST" })).status).toBe(404)
+    const counted = await it.get<ReasonTally[]>("reasons")
+    expect(counted.toSorted((a, b) => a.reason.localeCompare(b.reason))).toMatchObject([
+      { pipeline: null, reason: "unknown_path", status: 404, count: 1 },
+      { pipeline: "payments", reason: "unverified_missing_header", count: 1, detail: "no Stripe-Signature" },
+      { outcome: "rejected", reason: "unverified_no_match", status: 401, count: 2, first_at: at },
+    ])
+    const [listed, ...others] = await it.get<CaptureSummary[]>("captures?reason=unverified_missing_header")
+    expect([listed!.detail, others]).toEqual(["no Stripe-Signature", []])
+    expect((await it.get<Overview>("overview")).refused).toBe(4)
+    await it.get("captures", { method: "DELETE" })
+    expect(await it.get<ReasonTally[]>("reasons")).toEqual([])
   })
 
   test("its explanation is that of verify, without secrets or signatures", async () => {

@@ -118,6 +118,7 @@ async function captures(): Promise<void> {
     await call("GET", "/api/captures/{id}", `captures/${id}`)
     await call("GET", "/api/captures/{id}/explanation", `captures/${id}/explanation`)
   }
+  await call("GET", "/api/reasons", "reasons")
   await call("GET", "/api/captures/{id}", "captures/last?unmasked=true")
   await call("GET", "/api/captures/{id}", "captures/none")
   await call("POST", "/api/captures/{id}/resend", "captures/last/resend")

@@ -7,6 +7,7 @@ import type {
   CaptureExplanation,
   CaptureSummary,
   Overview,
+  ReasonTally,
   ReplayOverview,
   SendResult,
 } from "../../src/admin/api/shapes.ts"
@@ -130,7 +131,9 @@ test("a request that one replica refused is listed live by another within two se
   expect(own!.replica).toBeUndefined()
   await it.a.running.logged(({ action }) => action === `POST /api/captures/${shown.id}/resend`)
   await it.c.running.logged((line) => line["token"] === "replicas_token")
-  await overviewWhere(it.a, (overview) => overview.captured_refusals === 3)
+  await overviewWhere(it.a, (overview) => overview.refused === 3)
+  const counted = await it.a.get<ReasonTally[]>("reasons")
+  expect(counted.reduce((sum, it) => sum + it.count, 0)).toBe(3)
   await it.a.get("captures", { method: "DELETE" })
   expect(await it.c.get<CaptureSummary[]>("captures")).toEqual([])
   expect((await it.a.fetch(`captures/${shown.id}`)).status).toBe(404)
@@ -330,7 +333,7 @@ test("requests that the workers of a replica refused are listed, shown and sent 
   }
   expect(await api.post<SendResult>(`captures/${listed[0]!.id}/resend`)).toMatchObject({ status: 400 })
   expect(await workers.get<CaptureSummary[]>("captures?outcome=rejected")).toHaveLength(21)
-  await overviewWhere(api, (overview) => overview.captured_refusals === 21)
+  await overviewWhere(api, (overview) => overview.refused === 21)
 })
 
 /** Writes a certificate and its key. @returns the lines of [admin] that name them */

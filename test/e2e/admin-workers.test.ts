@@ -4,6 +4,7 @@ import type {
   CaptureDetail,
   CaptureSummary,
   Overview,
+  ReasonTally,
   ReplayOverview,
   SendResult,
 } from "../../src/admin/api/shapes.ts"
@@ -65,7 +66,10 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
         .map((line) => line["worker"]),
     )
     expect(workers).toEqual(new Set([1, 2]))
-    expect((await it.get<Overview>("overview")).captured_refusals).toBe(20)
+    expect((await it.get<Overview>("overview")).refused).toBe(20)
+    const [counted] = await it.get<ReasonTally[]>("reasons")
+    expect(counted).toMatchObject({ reason: "unverified_no_match", count: 20, last_at: all[0]!.at })
+    expect(counted!.first_at).toBe(all.at(-1)!.at)
     const older = await it.get<CaptureSummary[]>(`captures?before=${all[4]!.id}&outcome=rejected`)
     expect(older.map(({ id }) => id)).toEqual(all.slice(5).map(({ id }) => id))
   })
@@ -137,9 +141,9 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
 
   test("forgotten, none of them has any", async () => {
     await overManyConnections(port, 20, "{}", {})
-    expect((await it.get<Overview>("overview")).captured_refusals).toBeGreaterThanOrEqual(20)
+    expect((await it.get<Overview>("overview")).refused).toBeGreaterThanOrEqual(20)
     await it.get("captures", { method: "DELETE" })
     expect(await it.get<CaptureSummary[]>("captures")).toEqual([])
-    expect((await it.get<Overview>("overview")).captured_refusals).toBe(0)
+    expect((await it.get<Overview>("overview")).refused).toBe(0)
   })
 })

@@ -286,7 +286,7 @@ topic = payments
 
   test("with tlsSecret probes and scrapes the admin port by HTTPS, and with readKey scrapes it with read_token", async () => {
     const find = await render({
-      admin: { tlsSecret: "admin-tls", tokenSecret: { readKey: "read" } },
+      admin: { tlsSecret: "admin-tls", tokenSecret: { readKey: "read" }, capture: "refused" },
       serviceMonitor: { enabled: true },
     })
     const { volumes, containers } = find("Deployment").spec.template.spec
@@ -302,6 +302,7 @@ topic = payments
     expect(volumeMounts).toContainEqual({ name: "admin-tls", mountPath: "/run/hookline-tls", readOnly: true })
     const text = find("ConfigMap").data!["pipelines.conf"]!
     expect(text).toContain("read_token = ${file:/run/hookline/admin-read-token}\n")
+    expect(text).toContain("capture = refused\n")
     expect(text).toContain(
       "tls_certificate = /run/hookline-tls/tls.crt\ntls_key = /run/hookline-tls/tls.key\n",
     )

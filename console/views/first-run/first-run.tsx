@@ -26,12 +26,12 @@ export function FirstRun() {
       <header>
         <h2>Waiting for the first event</h2>
         <p class="muted" role="status">
-          {it.captured_refusals === 0 ? (
+          {it.refused === 0 ? (
             "It is shown here as soon as it comes."
           ) : (
             <>
-              {formatCounted(it.captured_refusals, "request")} came and{" "}
-              {it.captured_refusals === 1 ? "was" : "were"} refused: <a href={hrefOf("refused")}>see why</a>.
+              {formatCounted(it.refused, "request")} came and {it.refused === 1 ? "was" : "were"} refused:{" "}
+              <a href={hrefOf("refused")}>see why</a>.
             </>
           )}
         </p>

@@ -10,6 +10,7 @@ import { admitBy } from "./gate.ts"
 import { Live } from "./live.ts"
 import { openApiRoute } from "./openapi.ts"
 import { overviewRoutes } from "./overview.ts"
+import { reasonsRoute } from "./reasons.ts"
 import { recordRoutes } from "./records.ts"
 import { replayRoutes } from "./replays.ts"
 import { ApiError } from "./problem.ts"
@@ -40,6 +41,7 @@ export function makeApi({ service, sampler, replicas, admission, wrongTokens, fa
     new Live(deps).route,
     ...recordRoutes(deps),
     ...captureRoutes(deps),
+    reasonsRoute(deps),
     ...sendRoutes(service),
     ...replayRoutes(deps),
     ...forwardRoutes(deps),

@@ -1,4 +1,4 @@
-import { Header, nullable, oneOf, replica, type Static, Type } from "./shape.ts"
+import { count, Header, nullable, oneOf, replica, type Static, time, Type } from "./shape.ts"
 
 export const CaptureSummary = Type.Object({
   id: Type.String(),
@@ -12,8 +12,22 @@ export const CaptureSummary = Type.Object({
   status: Type.Integer(),
   reason: Type.String(),
   words: Type.String(),
+  detail: nullable(Type.String({ description: "The particulars, as in the log." })),
   bytes: nullable(Type.Integer({ minimum: 0, description: "Of the body; null: it was not read." })),
   replica,
+})
+
+/** How many requests of a pipeline ended for one reason, kept or not. */
+export const ReasonTally = Type.Object({
+  pipeline: nullable(Type.String({ description: "null: none has their path." })),
+  outcome: oneOf("rejected", "dropped"),
+  reason: Type.String(),
+  words: Type.String({ description: "The reason in a sentence." }),
+  status: Type.Integer({ description: "Of the last one, as its detail." }),
+  detail: nullable(Type.String()),
+  count,
+  first_at: time,
+  last_at: time,
 })
 
 export const CaptureDetail = Type.Object({
@@ -112,6 +126,7 @@ export const SendRequest = Type.Object({
 })
 
 export type CaptureSummary = Static<typeof CaptureSummary>
+export type ReasonTally = Static<typeof ReasonTally>
 export type CaptureDetail = Static<typeof CaptureDetail>
 export type CaptureExplanation = Static<typeof CaptureExplanation>
 export type SendResult = Static<typeof SendResult>

@@ -22,7 +22,7 @@ const OF_PIPELINE = {
   pipeline: Type.Optional(Type.String({ maxLength: 249, description: "Of the request that `last` is." })),
 }
 
-interface CaptureDeps {
+export interface CaptureDeps {
   readonly service: Service
   readonly replicas: Replicas
 }
@@ -33,7 +33,7 @@ interface Keepers {
   readonly replicas: readonly AdminClient[]
 }
 
-const keepersOf = ({ service, replicas }: CaptureDeps, request: Request): Keepers => ({
+export const keepersOf = ({ service, replicas }: CaptureDeps, request: Request): Keepers => ({
   service,
   replicas: replicas.answering(request),
 })
@@ -49,6 +49,7 @@ const listRoutes = (deps: CaptureDeps): ApiRoute[] => [
     query: Type.Object({
       ...OF_PIPELINE,
       outcome: Type.Optional(CaptureSummary.properties.outcome),
+      reason: Type.Optional(Type.String({ maxLength: 200 })),
       before: Type.Optional(captureId),
       after: Type.Optional(captureId),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LISTED, default: 50 })),
@@ -58,7 +59,7 @@ const listRoutes = (deps: CaptureDeps): ApiRoute[] => [
       newest(keepersOf(deps, request), { ...query, limit }),
   }),
   route("DELETE /api/captures", {
-    summary: "Forgets all captured requests.",
+    summary: "Forgets all captured requests, and how many were refused and dropped.",
     async answer({ request }) {
       const { service, replicas } = keepersOf(deps, request)
       service.receiver?.captures.clear()
@@ -225,7 +226,7 @@ async function lastRefused(
 const SUMMARY = Object.keys(CaptureSummary.properties) as (keyof CaptureSummary)[]
 
 export function summaryOf(captured: Captured): CaptureSummary {
-  const all = { ...captured, words: wordsOf(captured.reason) }
+  const all = { ...captured, words: wordsOf(captured.reason), detail: captured.detail ?? null }
   return Object.fromEntries(SUMMARY.map((key) => [key, all[key]])) as unknown as CaptureSummary
 }
 

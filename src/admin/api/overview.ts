@@ -100,7 +100,7 @@ export async function overviewOf(
   )
   const others = replicas.current(request)
   const counting = [...workers, ...others.map(({ overview }) => overview)]
-  const captured = [service.receiver?.captures.refused, ...counting.map((it) => it?.captured_refusals)]
+  const refused = [service.receiver?.captures.tallies.refused, ...counting.map((it) => it?.refused)]
   const connections = connectionOverviews(service, readiness, (id) => sampler.outages.since(id) ?? now)
   await nextTurn()
   return {
@@ -112,7 +112,7 @@ export async function overviewOf(
     now,
     sparkline_step_ms: (STEPS / POINTS) * STEP_MS,
     capture: service.captureMode(),
-    captured_refusals: captured.reduce<number>((sum, count = 0) => sum + count, 0),
+    refused: refused.reduce<number>((sum, count = 0) => sum + count, 0),
     attention: mostUrgent([
       ...problemsOf(readiness, connections, pipelines, now),
       ...attentionOfSenders(service),

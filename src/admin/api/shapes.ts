@@ -119,7 +119,10 @@ export const Overview = Type.Object({
   now: time,
   sparkline_step_ms: Type.Integer(),
   capture: oneOf("refused", "all", "off"),
-  captured_refusals: count,
+  refused: Type.Integer({
+    minimum: 0,
+    description: "Requests refused since the start, or since they were forgotten, captured or not.",
+  }),
   attention: Type.Array(Attention),
   connections: Type.Array(ConnectionOverview),
   pipelines: Type.Array(PipelineOverview),

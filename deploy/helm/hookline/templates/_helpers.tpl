@@ -41,6 +41,7 @@ pipelines.conf: |
   [admin]
   listen = 0.0.0.0:{{ .Values.admin.port }}
   token = ${file:/run/hookline/admin-token}
+  capture = {{ .Values.admin.capture }}
   {{- if .Values.admin.tokenSecret.readKey }}
   read_token = ${file:/run/hookline/admin-read-token}
   {{- end }}

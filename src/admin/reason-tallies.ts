@@ -1,0 +1,57 @@
+/** How many requests of a pipeline ended for one reason, and when the first and the last did. */
+export interface ReasonTally {
+  /** null: none has their path. */
+  readonly pipeline: string | null
+  readonly outcome: "rejected" | "dropped"
+  readonly reason: string
+  /** Of the last one, as its detail. */
+  status: number
+  detail: string | undefined
+  count: number
+  /** Milliseconds since 1970. */
+  firstMs: number
+  lastMs: number
+}
+
+/** How many there may be; those that nothing was counted to for the longest time go first. */
+const MAX_TALLIES = 5000
+
+/** Counts refused and dropped requests by pipeline, outcome and reason, since the start or since they were forgotten. */
+export class ReasonTallies {
+  /** Of all refused ones. */
+  refused = 0
+  /** In the order of their last requests. */
+  readonly #tallies = new Map<string, ReasonTally>()
+
+  count(request: Omit<ReasonTally, "count" | "firstMs" | "lastMs">, atMs: number): void {
+    const { pipeline, outcome, reason, status, detail } = request
+    if (outcome === "rejected") this.refused++
+    const key = `${pipeline ?? ""}\n${outcome}\n${reason}`
+    const tally = this.#tallies.get(key) ?? {
+      pipeline,
+      outcome,
+      reason,
+      status,
+      detail,
+      count: 0,
+      firstMs: atMs,
+      lastMs: atMs,
+    }
+    tally.count++
+    tally.status = status
+    tally.detail = detail
+    tally.lastMs = atMs
+    this.#tallies.delete(key)
+    this.#tallies.set(key, tally)
+    if (this.#tallies.size > MAX_TALLIES) this.#tallies.delete(this.#tallies.keys().next().value!)
+  }
+
+  clear(): void {
+    this.refused = 0
+    this.#tallies.clear()
+  }
+
+  [Symbol.iterator](): Iterator<ReasonTally> {
+    return this.#tallies.values()
+  }
+}

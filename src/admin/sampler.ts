@@ -1,6 +1,7 @@
 import { steadyMs } from "../clock/clock.ts"
 import { inSlices } from "../clock/slices.ts"
-import { History, STEP_MS } from "./history.ts"
+import { History } from "./history.ts"
+import { STEP_MS } from "./pipeline-history.ts"
 import type { Service } from "./service.ts"
 
 /** How old what someone asks for may be, in milliseconds. */

@@ -121,6 +121,8 @@ export interface ConnectionInfo {
   readonly kind: ConnectionKindName
   /** Bootstrap servers, or the log's folder. */
   readonly address: string
+  /** Of the files of its log or spool; undefined: it has none. */
+  readonly folder: string | undefined
 }
 
 /** The problem of each component, by name; undefined: it is ready. */

@@ -1,3 +1,4 @@
+import { dirname } from "node:path"
 import { Replays, type ReplayConnections } from "../admin/replays.ts"
 import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { Broker } from "../brokers/broker.ts"
@@ -158,4 +159,5 @@ const connectionsOf = ({ connections }: Plan): ConnectionInfo[] =>
     id,
     kind: kind.name as ConnectionKindName,
     address: kind.describe(values).address,
+    folder: kind.files?.(values).map(({ path }) => dirname(path))[0],
   }))

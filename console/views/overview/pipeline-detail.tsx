@@ -66,7 +66,6 @@ function Facts({ id, provider, is_verified, url, connection, topic }: Detail["pi
 
 function Curves({ detail }: { detail: Detail }) {
   const { times, accepted, refused, p50_ms, p99_ms, pipeline } = detail
-  const words = new Map(pipeline.refusals.map(({ reason, words }) => [reason, words]))
   const rate = (value: number): string => `${formatRate(value)}/s`
   return (
     <div class="curves">
@@ -74,7 +73,7 @@ function Curves({ detail }: { detail: Detail }) {
       <Curve
         title="Refused"
         times={times}
-        series={refused.map(({ reason, values }) => ({ label: words.get(reason) ?? reason, values }))}
+        series={refused.map(({ words, values }) => ({ label: words, values }))}
         format={rate}
         none="Nothing was refused in these 15 minutes."
       />

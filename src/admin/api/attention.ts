@@ -105,7 +105,7 @@ export function* attentionOfSenders(service: Service): Iterable<Attention> {
 }
 
 /** `42 s`, `3 min`, `5 h`, `2 d`. */
-function ageOf(ms: number): string {
+export function ageOf(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000))
   if (seconds < 120) return `${seconds} s`
   const minutes = Math.round(seconds / 60)

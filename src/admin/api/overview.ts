@@ -1,16 +1,20 @@
 import { Type } from "./shape.ts"
+import { statfs } from "node:fs/promises"
 import { hostname } from "node:os"
 import manifest from "../../../package.json" with { type: "json" }
 import { steadyMs } from "../../clock/clock.ts"
 import { inSlices, inSteps, nextTurn } from "../../clock/slices.ts"
 import { unanswered } from "../admin-client.ts"
-import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../history.ts"
+import type { History } from "../history.ts"
+import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../pipeline-history.ts"
 import type { Replica, Replicas } from "../replicas.ts"
 import type { Sampler } from "../sampler.ts"
+import type { SpoolState } from "../../brokers/broker.ts"
 import type { ForwardInfo, PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
 import { describeDelivery } from "../../verify/presets/delivery-facts.ts"
 import { factsOf } from "../../verify/presets/sender-facts.ts"
 import { attentionOfReplicas, attentionOfSenders, mostUrgent, problemsOf } from "./attention.ts"
+import { FIVE_MINUTES, pipelineStates } from "./pipeline-state.ts"
 import { wordsOf } from "./reason-words.ts"
 import { ApiError } from "./problem.ts"
 import { route, type ApiRoute } from "./route.ts"
@@ -21,13 +25,14 @@ import {
   type CertificateOverview,
   type ConnectionOverview,
   type PipelineOverview,
+  type PipelineState,
+  type Totals,
   type ForwardOverview,
   type ReconcileOverview,
 } from "./shapes.ts"
 
 /** Points of a sparkline, of 15 minutes. */
 const POINTS = 60
-const FIVE_MINUTES = 300_000 / STEP_MS
 const REASONS_LISTED = 20
 
 export interface OverviewDeps {
@@ -58,16 +63,19 @@ export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
       async answer({ params: { id } }) {
         const pipeline = deps.service.pipelines().find((it) => it.id === id)
         if (pipeline === undefined) throw new ApiError(404, "no pipeline has this id")
-        const history = await deps.sampler.fresh()
+        const { service, sampler } = deps
+        const [history, readiness] = await Promise.all([sampler.fresh(), service.readiness()])
+        const stateOf = pipelineStates(service, readiness, sampler.outages, Date.now())
         const end = Date.now() - history.sinceStepMs(steadyMs())
-        const { accepted, refused, p50, p99 } = history.of(id)?.series() ?? NOTHING
+        const { accepted, dropped, refused, p50, p99 } = history.of(id).series()
         return {
-          pipeline: pipelineOverview(pipeline, history.of(id)),
+          pipeline: pipelineOverview(pipeline, history.of(id), stateOf),
           sender: describeDelivery(factsOf(pipeline.provider ?? "")).join("; ") || null,
           step_ms: STEP_MS,
           times: Array.from({ length: STEPS }, (_, at) => Math.round(end - (STEPS - 1 - at) * STEP_MS)),
           accepted,
-          refused,
+          dropped: dropped.map(inWords),
+          refused: refused.map(inWords),
           p50_ms: p50,
           p99_ms: p99,
         }
@@ -76,10 +84,7 @@ export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
   ]
 }
 
-const zeros = Array.from({ length: STEPS }, () => 0)
-const nulls = Array.from({ length: STEPS }, () => null)
-const NOTHING = { accepted: zeros, refused: [], p50: nulls, p99: nulls }
-const FLAT = Array.from({ length: POINTS }, () => 0)
+const inWords = <T extends { readonly reason: string }>(it: T) => ({ ...it, words: wordsOf(it.reason) })
 
 export async function overviewOf(
   { service, sampler, replicas }: OverviewDeps,
@@ -94,14 +99,17 @@ export async function overviewOf(
   ])
   const now = Date.now()
   await nextTurn()
+  const stateOf = pipelineStates(service, readiness, sampler.outages, now)
   const listed = withPipelines ? service.pipelines() : []
   const pipelines = await inSlices(
-    inSteps(listed, (pipeline) => pipelineOverview(pipeline, history.of(pipeline.id))),
+    inSteps(listed, (pipeline) => pipelineOverview(pipeline, history.of(pipeline.id), stateOf)),
   )
   const others = replicas.current(request)
   const counting = [...workers, ...others.map(({ overview }) => overview)]
   const refused = [service.receiver?.captures.tallies.refused, ...counting.map((it) => it?.refused)]
-  const connections = connectionOverviews(service, readiness, (id) => sampler.outages.since(id) ?? now)
+  const connections = await connectionOverviews(service, readiness, (id) => sampler.outages.since(id) ?? now)
+  const forwards = [...service.forwards().map(forwardOverview), ...rowsOf(others, ({ forwards }) => forwards)]
+  const allConnections = [...connections, ...rowsOf(others, ({ connections }) => connections)]
   await nextTurn()
   return {
     version: manifest.version,
@@ -113,6 +121,7 @@ export async function overviewOf(
     sparkline_step_ms: (STEPS / POINTS) * STEP_MS,
     capture: service.captureMode(),
     refused: refused.reduce<number>((sum, count = 0) => sum + count, 0),
+    totals: totalsOf(history, { connections: allConnections, forwards }, now, withPipelines),
     attention: mostUrgent([
       ...problemsOf(readiness, connections, pipelines, now),
       ...attentionOfSenders(service),
@@ -124,13 +133,44 @@ export async function overviewOf(
       ...service.reconciles().map(reconcileOverview),
       ...rowsOf(others, ({ reconciles }) => reconciles),
     ],
-    forwards: [...service.forwards().map(forwardOverview), ...rowsOf(others, ({ forwards }) => forwards)],
+    forwards,
     replicas: others.map(({ name, overview, problem = null }) => ({
       replica: name,
       host: overview?.host ?? null,
       state: overview?.state ?? null,
       problem,
     })),
+  }
+}
+
+function totalsOf(
+  history: History,
+  { connections, forwards }: Pick<Overview, "connections" | "forwards">,
+  now: number,
+  withSeries: boolean,
+): Totals {
+  const rates = history.total.rates()
+  const { accepted, dropped, refused } = history.total.series()
+  const spools = connections.flatMap(({ spool }) => spool ?? [])
+  const used = connections.flatMap(({ disk_used }) => disk_used ?? [])
+  const oldest = spools.flatMap(({ oldest_at }) => oldest_at ?? [])
+  const unknown = accepted.map((it) => it && 0)
+  return {
+    accepted_per_second: rounded(rates.accepted),
+    dropped_per_second: rounded(rates.dropped),
+    refused_per_second: rounded(rates.refused),
+    p99_ms: latencyOf(history.total, 0.99),
+    unsent: [...spools.map(({ records }) => records), ...forwards.map(({ lag }) => lag ?? 0)].reduce(
+      (sum, it) => sum + it,
+      0,
+    ),
+    oldest_unsent_at: oldest.length === 0 ? null : Math.min(...oldest),
+    disk_used: used.length === 0 ? null : Math.max(...used),
+    step_ms: STEP_MS,
+    steps_end: Math.round(now - history.sinceStepMs(steadyMs())),
+    accepted: withSeries ? accepted : [],
+    dropped: withSeries ? (dropped[0]?.values ?? unknown) : [],
+    refused: withSeries ? (refused[0]?.values ?? unknown) : [],
   }
 }
 
@@ -170,43 +210,58 @@ const certificateOverview = (it: ReconcileInfo["certificates"][number]): Certifi
   accounted: Object.entries(it.accounted).map(([outcome, count]) => ({ outcome, count })),
 })
 
+const latencyOf = (history: PipelineHistory, q: number): number | null => {
+  const ms = history.latency(q)
+  return ms === undefined ? null : rounded(ms)
+}
+
 function pipelineOverview(
-  { id, provider, isVerified, url, connection, topic }: PipelineInfo,
-  history: PipelineHistory | undefined,
+  pipeline: PipelineInfo,
+  history: PipelineHistory,
+  stateOf: (pipeline: PipelineInfo, history: PipelineHistory) => PipelineState,
 ): PipelineOverview {
-  const rates = history?.rates() ?? { accepted: 0, refused: 0 }
-  const latency = (q: number): number | null => {
-    const ms = history?.latency(q)
-    return ms === undefined ? null : rounded(ms)
-  }
+  const { id, provider, isVerified, url, connection, topic } = pipeline
+  const rates = history.rates()
   return {
     id,
+    state: stateOf(pipeline, history),
     provider: provider ?? null,
     is_verified: isVerified,
     url,
     connection,
     topic,
     events_per_second: rounded(rates.accepted),
+    dropped_per_second: rounded(rates.dropped),
     refused_per_second: rounded(rates.refused),
-    refusals: (history?.refusals(FIVE_MINUTES) ?? [])
+    refusals: history
+      .refusals(FIVE_MINUTES)
       .slice(0, REASONS_LISTED)
       .map(([reason, count]) => ({ reason, words: wordsOf(reason), count })),
-    p50_ms: latency(0.5),
-    p99_ms: latency(0.99),
-    last_event_at: history?.lastMs ?? null,
-    sparkline: history?.sparkline(POINTS) ?? FLAT,
+    p50_ms: latencyOf(history, 0.5),
+    p99_ms: latencyOf(history, 0.99),
+    last_event_at: history.lastMs ?? null,
+    sparkline: history.sparkline(POINTS),
   }
 }
 
-function connectionOverviews(
+/** The share of a disk, or of a spool's own limit, that is in use; null: it has none, or the folder can't be read. */
+async function diskUsed(folder: string | undefined, spool: SpoolState | undefined): Promise<number | null> {
+  const disk = folder === undefined ? undefined : await statfs(folder).catch(() => undefined)
+  if (disk === undefined) return null
+  const usedBlocks = disk.blocks - disk.bfree
+  const ofLimit = spool === undefined ? 0 : spool.bytes / spool.maxBytes
+  return rounded(Math.max(usedBlocks / (usedBlocks + disk.bavail), ofLimit))
+}
+
+async function connectionOverviews(
   service: Service,
   readiness: Readiness,
   outageSince: (id: string) => number,
-): ConnectionOverview[] {
+): Promise<ConnectionOverview[]> {
   const problems = new Map(readiness.connections)
   const impaired = new Map(readiness.impaired)
   const spools = new Map(readiness.spools)
-  return service.connections().map(({ id, kind, address }) => {
+  const overviews = service.connections().map(async ({ id, kind, address, folder }) => {
     const problem = problems.get(id)
     const spool = spools.get(id)
     return {
@@ -226,6 +281,8 @@ function connectionOverviews(
               quarantined: spool.quarantined,
               problem: spool.problem ?? null,
             },
+      disk_used: await diskUsed(folder, spool),
     }
   })
+  return Promise.all(overviews)
 }

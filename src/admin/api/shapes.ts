@@ -16,20 +16,36 @@ export const ReasonCount = Type.Object({
   count,
 })
 
+export const PipelineState = Type.Object({
+  name: oneOf("down", "refusing", "silent", "receiving", "idle"),
+  words: nullable(
+    Type.String({
+      description:
+        "The problem of its connection or store, its most frequent refusal, or how often events came before.",
+    }),
+  ),
+  since: nullable(time),
+})
+
+/** Values by step, the oldest first; null: before the start. */
+const series = (description: string) => Type.Array(nullable(Type.Number()), { description })
+
 export const PipelineOverview = Type.Object({
   id: Type.String(),
+  state: PipelineState,
   provider: nullable(Type.String()),
   is_verified: Type.Boolean(),
   url: Type.String({ description: "Where senders post, as this process listens." }),
   connection: Type.String(),
   topic: Type.String(),
-  events_per_second: Type.Number(),
+  events_per_second: Type.Number({ description: "Accepted, last minute." }),
+  dropped_per_second: Type.Number(),
   refused_per_second: Type.Number(),
   refusals: Type.Array(ReasonCount, { description: "Of the last 5 minutes, the most frequent first." }),
   p50_ms: nullable(Type.Number({ description: "To the acknowledgement, last minute." })),
   p99_ms: nullable(Type.Number()),
   last_event_at: nullable(time),
-  sparkline: Type.Array(Type.Number(), { description: "Accepted events a second, oldest first." }),
+  sparkline: series("Accepted events a second, the oldest first; null: before the start."),
 })
 
 export const SpoolOverview = Type.Object({
@@ -48,6 +64,11 @@ export const ConnectionOverview = Type.Object({
   problem_since: nullable(time),
   impaired: Type.Array(Type.String(), { description: "Topics that can't be published to, or in part only." }),
   spool: nullable(SpoolOverview),
+  disk_used: nullable(
+    Type.Number({
+      description: "Share of its disk that is in use, or of spool_max_bytes where that is more.",
+    }),
+  ),
 })
 
 /** What needs someone's action now. */
@@ -110,6 +131,25 @@ export const ReplicaOverview = Type.Object({
   problem: nullable(Type.String({ description: "Why its answers are left out; null: they are not." })),
 })
 
+/** The service as a whole. */
+export const Totals = Type.Object({
+  accepted_per_second: Type.Number({ description: "Last minute." }),
+  dropped_per_second: Type.Number(),
+  refused_per_second: Type.Number(),
+  p99_ms: nullable(Type.Number({ description: "To the acknowledgement, last minute." })),
+  unsent: Type.Integer({
+    minimum: 0,
+    description: "Events in spools, and records that forwards have yet to deliver.",
+  }),
+  oldest_unsent_at: nullable(Type.Number({ description: "Of the spools." })),
+  disk_used: nullable(Type.Number({ description: "Share of the fullest connection's disk." })),
+  step_ms: Type.Integer(),
+  steps_end: Type.Number({ description: "The end of the last step of each series." }),
+  accepted: series("A second, of the last 15 minutes; null: before the start."),
+  dropped: series("A second."),
+  refused: series("A second."),
+})
+
 export const Overview = Type.Object({
   version: Type.String(),
   process: Type.String({ description: "Unique, another one after a restart." }),
@@ -123,6 +163,7 @@ export const Overview = Type.Object({
     minimum: 0,
     description: "Requests refused since the start, or since they were forgotten, captured or not.",
   }),
+  totals: Totals,
   attention: Type.Array(Attention),
   connections: Type.Array(ConnectionOverview),
   pipelines: Type.Array(PipelineOverview),
@@ -141,6 +182,12 @@ export const ProcessActivity = Type.Object({
   latencies: Type.Array(Type.Object({ pipeline: Type.String(), counts: Type.Array(count) })),
 })
 
+const ReasonSeries = Type.Object({
+  reason: Type.String(),
+  words: Type.String(),
+  values: series("A second."),
+})
+
 export const PipelineDetail = Type.Object({
   pipeline: PipelineOverview,
   sender: nullable(
@@ -150,8 +197,9 @@ export const PipelineDetail = Type.Object({
   ),
   step_ms: Type.Integer(),
   times: Type.Array(time, { description: "The ends of the steps of every series." }),
-  accepted: Type.Array(Type.Number({ description: "A second." })),
-  refused: Type.Array(Type.Object({ reason: Type.String(), values: Type.Array(Type.Number()) })),
+  accepted: series("A second; null: before the start."),
+  dropped: Type.Array(ReasonSeries),
+  refused: Type.Array(ReasonSeries),
   p50_ms: Type.Array(nullable(Type.Number())),
   p99_ms: Type.Array(nullable(Type.Number())),
 })
@@ -225,6 +273,8 @@ export const ChangedLevel = Type.Object({
 })
 
 export type ReasonCount = Static<typeof ReasonCount>
+export type PipelineState = Static<typeof PipelineState>
+export type Totals = Static<typeof Totals>
 export type PipelineOverview = Static<typeof PipelineOverview>
 export type ConnectionOverview = Static<typeof ConnectionOverview>
 export type CertificateOverview = Static<typeof CertificateOverview>

@@ -1,0 +1,47 @@
+import { MINUTE, STEP_MS, type PipelineHistory } from "../pipeline-history.ts"
+import type { Outages } from "../sampler.ts"
+import type { PipelineInfo, Readiness, Service } from "../service.ts"
+import { ageOf } from "./attention.ts"
+import { wordsOf } from "./reason-words.ts"
+import type { PipelineState } from "./shapes.ts"
+
+/** Steps whose events and refusals decide about a pipeline to which nothing came in the last minute. */
+export const FIVE_MINUTES = 300_000 / STEP_MS
+
+/** The states of pipelines at one time. */
+export function pipelineStates(
+  service: Pick<Service, "silences">,
+  readiness: Pick<Readiness, "pipelines">,
+  outages: Outages,
+  now: number,
+): (pipeline: PipelineInfo, history: PipelineHistory) => PipelineState {
+  const problems = new Map(readiness.pipelines)
+  const silences = new Map(service.silences())
+  return ({ id, connection }, history) => {
+    const problem = problems.get(id)
+    if (problem !== undefined)
+      return { name: "down", words: problem, since: outages.since(connection) ?? null }
+    const refusal = mostRefused(history)
+    if (refusal !== undefined) return { name: "refusing", words: wordsOf(refusal), since: null }
+    const { ms = 0, expectedMs = Infinity } = silences.get(id) ?? {}
+    if (ms >= expectedMs)
+      return { name: "silent", words: `one is expected every ${ageOf(expectedMs)}`, since: now - ms }
+    const pauseMs = expectedMs === Infinity ? history.brokenHabit(now) : undefined
+    if (pauseMs !== undefined) {
+      const words = `before, one came at least every ${ageOf(Math.max(STEP_MS, pauseMs))}`
+      return { name: "silent", words, since: history.lastMs ?? null }
+    }
+    const { accepted, dropped } = history.counts(FIVE_MINUTES)
+    return { name: accepted + dropped > 0 ? "receiving" : "idle", words: null, since: null }
+  }
+}
+
+/** The most frequent reason where at least half of what came last was refused. */
+function mostRefused(history: PipelineHistory): string | undefined {
+  for (const steps of [MINUTE - 1, FIVE_MINUTES]) {
+    const { accepted, dropped, refused } = history.counts(steps)
+    if (accepted + dropped + refused === 0) continue
+    return refused >= accepted + dropped ? history.refusals(steps)[0]?.[0] : undefined
+  }
+  return undefined
+}

@@ -31,7 +31,7 @@ function routeOf(given: { [option: string]: unknown }, its = context): Route {
 }
 
 test("without options it is the reference set-up", () => {
-  const { handler: _, unverifiedLimit: __, ...route } = routeOf({})
+  const { handler: _, unverifiedLimit: __, limits: ___, ...route } = routeOf({})
   expect(route).toEqual({
     pipeline: "hooks",
     host: "0.0.0.0",

@@ -165,6 +165,10 @@ export const webHookSource = defineComponent({
       tls,
       rateLimit: rateLimitOf(values, { pipeline, acquire, workers, sharedLimits }),
       unverifiedLimit,
+      limits: {
+        rate: `rate_limit = ${values.rate_limit}, rate_burst = ${burstOf(values)}`,
+        unverified: `unverified_rate_limit = ${values.unverified_rate_limit}`,
+      },
       deliveryTimeoutMs,
       response: { status, body, contentType },
       handler,
@@ -177,13 +181,17 @@ function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
   return certificate === undefined || key === undefined ? undefined : readTls({ certificate, key, clientCa })
 }
 
+const burstOf = ({ rate_limit = 0, rate_burst = Math.ceil(rate_limit) }: Values<typeof OPTIONS>): number =>
+  rate_burst
+
 function rateLimitOf(
-  { rate_limit: perSecond, rate_burst: given }: Values<typeof OPTIONS>,
+  values: Values<typeof OPTIONS>,
   context: Pick<ComponentContext, "pipeline" | "acquire" | "workers" | "sharedLimits">,
 ): RateLimit | undefined {
+  const { rate_limit: perSecond } = values
   if (perSecond === undefined) return undefined
   const { pipeline, acquire, workers, sharedLimits } = context
-  const rate = { perSecond, burst: given ?? Math.ceil(perSecond) }
+  const rate = { perSecond, burst: burstOf(values) }
   if (sharedLimits !== undefined) return sharedLimits.limit(pipeline, rate)
   const share = shareOf(rate, workers)
   return acquire({ name: "rate limit", config: share, open: () => tokenBucket(share) })

@@ -1,7 +1,11 @@
 import { STATUS_CODES } from "node:http"
-import { Rejected, type Answered } from "../pipeline/outcome.ts"
+import { steadyMs } from "../clock/clock.ts"
+import type { Processor } from "../pipeline/event.ts"
+import { Rejected, type Answered, type Outcome } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/service-unavailable.ts"
+import { SMALL_BYTES, type InFlightBudget } from "./admission/budget.ts"
 import { ACCEPTED_CODINGS } from "./content-coding.ts"
+import type { Route } from "./route.ts"
 
 /** Whether answers of a status have no body: RFC 9110, 15.3.5 and 15.3.6. */
 export const isBodiless = (status: number): boolean => status === 204 || status === 205
@@ -78,11 +82,85 @@ export function reply({ status, body, headers }: Answered): Response {
   return new Response(body === "" ? null : body, { status, headers: { ...headers } })
 }
 
-export const tooMany = (reason: "rate_limited" | "unverified_rate_limited", retryAfterS: number): Rejected =>
-  withHeaders(REFUSALS[reason], { "Retry-After": String(retryAfterS) })
+/** @param logDetail the limit, and what exceeded it */
+export const tooMany = (
+  reason: "rate_limited" | "unverified_rate_limited",
+  retryAfterS: number,
+  logDetail: string,
+): Rejected => withMore(REFUSALS[reason], { headers: { "Retry-After": String(retryAfterS) }, logDetail })
 
 export const methodNotAllowed = (methods: readonly string[]): Rejected =>
-  withHeaders(REFUSALS.method_not_allowed, { Allow: ["POST", ...methods].join(", ") })
+  withMore(REFUSALS.method_not_allowed, { headers: { Allow: ["POST", ...methods].join(", ") } })
 
-const withHeaders = ({ status, reason, detail }: Rejected, headers: Rejected["headers"]): Rejected =>
-  new Rejected(status, reason, detail, { headers })
+/** A refusal with what the log says of the one request. */
+export const refused = (reason: RefusalReason, logDetail: string | undefined): Rejected =>
+  withMore(REFUSALS[reason], { logDetail, headers: REFUSALS[reason].headers })
+
+const withMore = ({ status, reason, detail }: Rejected, more: Partial<Rejected>): Rejected =>
+  new Rejected(status, reason, detail, more)
+
+/** Of a Content-Type or Content-Encoding, which the sender chooses: its begin, in quotes. */
+const quoted = (value: string): string =>
+  JSON.stringify(value.length > MOST_QUOTED ? `${value.slice(0, MOST_QUOTED)}…` : value)
+
+const MOST_QUOTED = 100
+
+/** The refusal of a body. @param decoding its bytes, if they were to be decoded */
+export function bodyRefusal(
+  reason: RefusalReason,
+  { headers }: Request,
+  { budget, maxBytes, decoding }: { budget: InFlightBudget; maxBytes: number; decoding: number | undefined },
+): Rejected {
+  if (reason === "in_flight_full")
+    return refused(
+      reason,
+      `${budget.requests} requests hold ${budget.bytes} of max_in_flight_bytes, ${budget.maxBytes}`,
+    )
+  if (reason === "compression_ratio") return refused(reason, `it has ${decoding} bytes as sent`)
+  if (reason !== "body_too_large") return REFUSALS[reason]
+  const limit = `max_body_bytes, ${maxBytes}`
+  if (decoding !== undefined) return refused(reason, `its ${decoding} bytes decompress to more than ${limit}`)
+  const declared = Number(headers.get("content-length"))
+  const isDeclared = declared > maxBytes
+  return refused(
+    reason,
+    isDeclared ? `Content-Length ${declared} exceeds ${limit}` : `more bytes came than ${limit}`,
+  )
+}
+
+export function wrongType(type: string, accepted: readonly string[]): Rejected {
+  const came = type === "" ? "no Content-Type" : `Content-Type ${quoted(type)}`
+  return refused("content_type", `${came}; content_types = ${accepted.join(", ")}`)
+}
+
+export const wrongCoding = (coding: string): Rejected =>
+  refused("content_encoding", `Content-Encoding ${quoted(coding)}`)
+
+export interface AcceptedAnswer {
+  readonly status: number
+  readonly body: string | null
+  readonly init: ResponseInit
+}
+
+/** The answer for accepted and dropped events, prebuilt: the source's, or a processor's. */
+export function acceptedAnswer(configured: Route["response"], byStep: Processor["response"]): AcceptedAnswer {
+  const { status } = configured
+  const own = configured.body !== "" || isBodiless(status)
+  const { body, contentType } = own ? configured : { ...configured, ...byStep }
+  const headers = contentType === undefined ? undefined : { "Content-Type": contentType }
+  return {
+    status,
+    body: body === "" ? null : body,
+    init: headers === undefined ? { status } : { status, headers },
+  }
+}
+
+/**
+ * The number of requests that a refused one counts as in the limit of unverified requests: one per 16 KiB of its body,
+ * or per second, at least 1. A connection that broke may not be its sender's doing: only the bytes of a larger body count.
+ */
+export function costOf(outcome: Outcome, bytes: number, startedMs: number): number {
+  const byBytes = bytes / SMALL_BYTES
+  if (outcome === REFUSALS.client_closed) return byBytes > 1 ? byBytes : 0
+  return Math.max(1, byBytes, (steadyMs() - startedMs) / 1000)
+}

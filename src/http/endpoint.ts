@@ -5,13 +5,28 @@ import type { Steps } from "../clock/slices.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { mediaType } from "../forms/body-format.ts"
-import { Event, type Processor, type RequestInfo } from "../pipeline/event.ts"
+import { Event, type RequestInfo } from "../pipeline/event.ts"
 import type { SenderLimits } from "../pipeline/compose.ts"
 import type { OutcomeLog } from "../pipeline/outcome-log.ts"
 import type { Outcome, Rejected } from "../pipeline/outcome.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
 import { SMALL_BYTES, type InFlightBudget, type Reservation } from "./admission/budget.ts"
-import { isBodiless, KNOWN_REFUSALS, methodNotAllowed, problem, REFUSALS, reply, tooMany } from "./answer.ts"
+import { Arrivals } from "./admission/rate-limit.ts"
+import {
+  type AcceptedAnswer,
+  acceptedAnswer,
+  bodyRefusal,
+  costOf,
+  KNOWN_REFUSALS,
+  methodNotAllowed,
+  problem,
+  REFUSALS,
+  refused,
+  reply,
+  tooMany,
+  wrongCoding,
+  wrongType,
+} from "./answer.ts"
 import { decodeBody, readBody, type BodyLimits } from "./body.ts"
 import { decoderFor } from "./content-coding.ts"
 import { ReceivedRequest } from "./received-request.ts"
@@ -62,6 +77,7 @@ export class PipelineEndpoint implements SenderLimits {
   readonly #shape: Shape
   readonly #outcomes: OutcomeLog
   readonly #unverifiedLimit: Route["unverifiedLimit"]
+  readonly #arrivals = new Arrivals()
 
   constructor(route: Route, deps: EndpointDeps) {
     const { handler, pipeline } = route
@@ -96,11 +112,12 @@ export class PipelineEndpoint implements SenderLimits {
 
       const { headers } = request
       if (request.method !== "POST") return this.#answer(info, this.#shape.wrongMethod)
-      if (contentTypes !== undefined && !contentTypes.includes(mediaType(headers.get("content-type"))))
-        return this.#answer(info, REFUSALS.content_type)
+      const type = mediaType(headers.get("content-type"))
+      if (contentTypes !== undefined && !contentTypes.includes(type))
+        return this.#answer(info, wrongType(type, contentTypes))
       const coding = headers.get("content-encoding")
       const decode = coding === null ? undefined : decoderFor(coding)
-      if (decode === "unknown") return this.#answer(info, REFUSALS.content_encoding)
+      if (decode === "unknown") return this.#answer(info, wrongCoding(coding!))
       let limited = handler.verifiesSenders ? undefined : this.#limitRate()
       if (limited instanceof Promise) limited = await limited
       if (limited !== undefined) return this.#answer(info, limited)
@@ -114,7 +131,9 @@ export class PipelineEndpoint implements SenderLimits {
       if (slowBodies) server.timeout(request, 0)
       let body = await readBody(request, reservation, this.#shape.bodyLimits)
       if (slowBodies) server.timeout(request, idleTimeoutS)
+      let decoding: number | undefined
       if (decode !== undefined && typeof body !== "string") {
+        decoding = body.length
         // its address may have used the limit up meanwhile
         const late = this.#limited(info)
         if (late !== undefined) return this.#answer(info, late, body.length)
@@ -124,7 +143,10 @@ export class PipelineEndpoint implements SenderLimits {
         reservation.reserve(0)
         await pause(Math.min(REFUSED_AFTER_MS, route.deliveryTimeoutMs / 2), draining)
       }
-      if (typeof body === "string") return this.#answerSender(info, reservation, REFUSALS[body])
+      if (typeof body === "string") {
+        const limits = { budget, maxBytes: route.maxBodyBytes, decoding }
+        return this.#answerSender(info, reservation, bodyRefusal(body, request, limits))
+      }
       reservation.arrived()
 
       const { length } = body
@@ -155,20 +177,40 @@ export class PipelineEndpoint implements SenderLimits {
     if (request.headers.get("host")?.includes(",")) return REFUSALS.duplicate_host
     if (this.#deps.draining.aborted) return REFUSALS.draining
     return (
-      (allows === undefined ? undefined : checkAddress(allows(info.remoteAddress))) ?? this.#limited(info)
+      (allows === undefined ? undefined : this.#checkAddress(allows(info.remoteAddress))) ??
+      this.#limited(info)
     )
   }
 
   #limited(info: RequestInfo): Rejected | undefined {
     if (this.#unverifiedLimit?.isWatching !== true) return undefined
     const waitS = this.#unverifiedLimit.wait(info.remoteAddress)
-    return waitS > 0 ? tooMany("unverified_rate_limited", waitS) : undefined
+    if (waitS <= 0) return undefined
+    const unverified = this.route.limits?.unverified
+    return tooMany("unverified_rate_limited", waitS, `${unverified}; this address has to wait ${waitS} s`)
+  }
+
+  /** @param isAllowed undefined: not known yet */
+  #checkAddress(isAllowed: boolean | undefined): Rejected | undefined {
+    if (isAllowed === true) return undefined
+    return isAllowed === false
+      ? REFUSALS.address_not_allowed
+      : refused("addresses_unknown", this.route.problem?.())
   }
 
   // Hot path: a promise only where the limit asks Redis.
   #limitRate(): Rejected | undefined | Promise<Rejected | undefined> {
-    const waitS = this.route.rateLimit?.() ?? 0
-    return typeof waitS === "number" ? overLimit(waitS) : waitS.then(overLimit)
+    const { rateLimit } = this.route
+    if (rateLimit === undefined) return undefined
+    this.#arrivals.add()
+    const waitS = rateLimit()
+    return typeof waitS === "number" ? this.#overLimit(waitS) : waitS.then((it) => this.#overLimit(it))
+  }
+
+  #overLimit(waitS: number): Rejected | undefined {
+    if (waitS <= 0) return undefined
+    const came = `${this.#arrivals.perSecond} events came within a second`
+    return tooMany("rate_limited", waitS, `${came}; ${this.route.limits?.rate}`)
   }
 
   /** Counts, logs and answers; `bytes` is the length of the body read. */
@@ -207,41 +249,6 @@ function shapeOf({ maxBodyBytes, response, handler }: Route, deps: EndpointDeps)
     accepted: acceptedAnswer(response, handler.response),
     wrongMethod: methodNotAllowed(handler.methods),
   }))
-}
-
-/** @param isAllowed undefined: not known yet */
-const checkAddress = (isAllowed: boolean | undefined): Rejected | undefined => {
-  if (isAllowed === true) return undefined
-  return isAllowed === false ? REFUSALS.address_not_allowed : REFUSALS.addresses_unknown
-}
-
-/**
- * The number of requests that a refused one counts as in the limit of unverified requests: one per 16 KiB of its body,
- * or per second, at least 1. A connection that broke may not be its sender's doing: only the bytes of a larger body count.
- */
-function costOf(outcome: Outcome, bytes: number, startedMs: number): number {
-  const byBytes = bytes / SMALL_BYTES
-  if (outcome === REFUSALS.client_closed) return byBytes > 1 ? byBytes : 0
-  return Math.max(1, byBytes, (steadyMs() - startedMs) / 1000)
-}
-
-interface AcceptedAnswer {
-  readonly status: number
-  readonly body: string | null
-  readonly init: ResponseInit
-}
-
-/** The answer for accepted and dropped events, prebuilt: the source's, or a processor's. */
-function acceptedAnswer(configured: Route["response"], byStep: Processor["response"]): AcceptedAnswer {
-  const { status } = configured
-  const own = configured.body !== "" || isBodiless(status)
-  const { body, contentType } = own ? configured : { ...configured, ...byStep }
-  const headers = contentType === undefined ? undefined : { "Content-Type": contentType }
-  return {
-    status,
-    body: body === "" ? null : body,
-    init: headers === undefined ? { status } : { status, headers },
-  }
 }
 
 const isSmall = (contentLength: string | null): boolean =>
@@ -290,6 +297,3 @@ function refusing(refusal: Rejected, { outcomes }: EndpointDeps): Endpoint {
     return problem(refusal, false, info.id)
   }
 }
-
-const overLimit = (waitS: number): Rejected | undefined =>
-  waitS > 0 ? tooMany("rate_limited", waitS) : undefined

@@ -33,7 +33,7 @@ export interface Capture {
 
 /**
  * Counts a pipeline's answers, and logs all but those for accepted events, with the reason; at debug what the configuration
- * drops. Never logs a body, nor other sender-controlled text than the path.
+ * drops. Never logs a body, nor other sender-controlled text than the path and the media type of a 415.
  *
  * @internal
  */
@@ -153,14 +153,18 @@ export class OutcomeLog {
       )
     const { status } = outcome
     if (outcome.kind === "answered") return this.#log.write("info", { ...line, status }, "handshake answered")
-    // refused before the body was read, fully described by its reason
-    if (bytes === undefined && outcome.logDetail === undefined) {
-      // the sender disconnected
-      const level = status === 499 ? "debug" : "info"
-      return this.#log.write(level, { ...line, status }, "request refused")
-    }
-    const detail = outcome.logDetail ?? outcome.detail
-    this.#log.write(status >= 500 ? "warn" : "info", { ...line, status, detail }, "event rejected")
+    // not verified
+    if (status === 401)
+      return this.#log.warn(
+        { ...line, status, detail: outcome.logDetail ?? outcome.detail },
+        "event rejected",
+      )
+    // before the body was read: without a detail its reason says all
+    const isUnread = bytes === undefined
+    const detail = outcome.logDetail ?? (isUnread ? undefined : outcome.detail)
+    // at 499 the sender disconnected
+    const level = status >= 500 ? "warn" : status === 499 ? "debug" : "info"
+    this.#log.write(level, { ...line, status, detail }, isUnread ? "request refused" : "event rejected")
   }
 }
 

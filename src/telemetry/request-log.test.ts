@@ -3,7 +3,7 @@ import { Writable } from "node:stream"
 import { pino } from "pino"
 import { RequestLog } from "./request-log.ts"
 
-function open(): { log: RequestLog; lines: { [key: string]: unknown }[] } {
+function open(minuteMs?: number): { log: RequestLog; lines: { [key: string]: unknown }[] } {
   const lines: { [key: string]: unknown }[] = []
   const stream = new Writable({
     write(line, _encoding, done) {
@@ -11,7 +11,7 @@ function open(): { log: RequestLog; lines: { [key: string]: unknown }[] } {
       done()
     },
   })
-  return { log: new RequestLog(pino({ base: null, timestamp: false }, stream)), lines }
+  return { log: new RequestLog(pino({ base: null, timestamp: false }, stream), minuteMs), lines }
 }
 
 test("a flood of one kind is ten lines and a count, and hides no other kind", () => {
@@ -52,6 +52,36 @@ test("a new second has ten lines of its own", () => {
   expect(lines.map(({ more }) => more ?? 0)).toEqual(
     Array.from({ length: 33 }, (_, n) => (n % 11 === 10 ? 1 : 0)),
   )
+})
+
+test("of what is warned of, a pipeline has a warning a minute: the first line, then the number of the others", async () => {
+  const { log, lines } = open(50)
+  const refuse = (pipeline: string, reason: string): void =>
+    log.warn({ pipeline, reason, status: 401 }, "event rejected")
+  const warnings = (): unknown[] => lines.filter(({ level }) => level === 40)
+  const first = { pipeline: "a", reason: "unverified_no_match" }
+  for (let n = 0; n < 3; n++) refuse("a", "unverified_no_match")
+  refuse("a", "unverified_stale")
+  refuse("b", "unverified_stale")
+  expect(lines).toMatchObject([
+    { level: 40, ...first },
+    { level: 30, ...first },
+    { level: 30, ...first },
+    { level: 30, pipeline: "a", reason: "unverified_stale" },
+    { level: 40, pipeline: "b", reason: "unverified_stale" },
+  ])
+  while (warnings().length < 3) await new Promise(setImmediate)
+  const msg = "event rejected: more within a minute"
+  const reasons = { unverified_no_match: 2, unverified_stale: 1 }
+  expect(warnings()[2]).toEqual({ level: 40, pipeline: "a", status: 401, more: 3, reasons, msg })
+  // the next minute has begun
+  refuse("a", "unverified_stale")
+  expect(lines.at(-1)).toMatchObject({ level: 30 })
+  log.flush()
+  expect(lines.at(-1)).toMatchObject({ level: 40, more: 1, reasons: { unverified_stale: 1 }, msg })
+  refuse("a", "unverified_stale")
+  expect(lines.at(-1)).toMatchObject({ level: 40, reason: "unverified_stale" })
+  log.flush()
 })
 
 test("the second ends by itself", async () => {

@@ -85,6 +85,26 @@ test("warns of what signatures leave open and of secrets that look wrong, at the
   ])
 })
 
+test("a warning that many pipelines have is one sentence, with the names of some", async () => {
+  const pipelines = Array.from(
+    { length: 13 },
+    (_, i) => `[pipeline:p${i}:WebHookSource]\nhost = 127.0.0.1\npath = /p${i}\n[pipeline:p${i}:Verifier]
+provider = github\nsecret = not-a-real-secret-0001\nmode = ${i < 2 ? "observe" : "enforce"}
+[pipeline:p${i}:BrokerSink]\ntopic = t\n`,
+  )
+  await Bun.write(join(folder.path, "alike.conf"), `[connection:log]\ndirectory = log\n${pipelines.join("")}`)
+  const { status, stderr } = await hookline(["check", "-c", "alike.conf"], { cwd: folder.path })
+  expect(status).toBe(0)
+  const again =
+    "github signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once"
+  expect(stderr.trimEnd().split("\n")).toEqual([
+    "warning: alike.conf:6: [pipeline:p0:Verifier]: VERIFICATION IS ONLY OBSERVED: unverified events are published; set mode = enforce; also pipeline p1",
+    `warning: alike.conf:25: [pipeline:p2:Verifier] provider: ${again}; also pipelines p3, p4, p5, p6, p7, p8, p9, p10, p11 and p12`,
+  ])
+  const { stdout } = await hookline(["check", "-c", "alike.conf", "--json"], { cwd: folder.path })
+  expect((JSON.parse(stdout) as { warnings: unknown[] }).warnings).toHaveLength(13)
+})
+
 test("a Deduplicator that distinguishes signed events, and keeps signed ids, leaves less to warn of", async () => {
   await Bun.write(
     join(folder.path, "less.conf"),

@@ -5,6 +5,7 @@ import manifest from "../../package.json" with { type: "json" }
 import { endingWithThisProcess } from "../support/child.ts"
 import { deadLettered, send } from "../support/dead-lettered.ts"
 import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
+import { inChunks } from "../support/http-server.ts"
 import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { reloadConf, statusOf } from "../support/reloaded.ts"
@@ -120,6 +121,53 @@ test("a mismatch of a scheme that signs the URL names the URL that was assumed, 
   )
   expect(running.output()).not.toContain("hush")
   expect(await post(`${url}?token=hush&a=1`)).toBe(200)
+})
+
+test("refusals are logged with their cause: size and limit, content type, rate and limit, what the broker said", async () => {
+  const folder = root.make("causes")
+  const [slow, text, down] = [
+    `rate_limit = 0.01`,
+    `content_types = application/json, application/x-a`,
+    "",
+  ].map(
+    (more, n) => `[pipeline:p${n}:WebHookSource]\nmax_body_bytes = 1KiB\ndelivery_timeout = 200ms\n${more}
+[pipeline:p${n}:BrokerSink]\nconnection = ${n === 2 ? "kafka" : "log"}\ntopic = t\n`,
+  )
+  await using running = await startHookline(
+    `[connection:log]\ndirectory = log\n[connection:kafka]\nbootstrap_servers = 127.0.0.1:1\n${slow}${text}${down}`,
+    { folder },
+  )
+  await running.logged(({ msg }) => msg.startsWith("Kafka unavailable"))
+  const large = "x".repeat(2000)
+  const post = async (pipeline: string, body: RequestInit["body"], headers = {}): Promise<number> => {
+    const json = { "Content-Type": "application/json" }
+    return (await fetch(running.urls[pipeline]!, { method: "POST", body, headers: { ...json, ...headers } }))
+      .status
+  }
+  const statuses = [
+    await post("p1", large),
+    await post("p1", inChunks([large])),
+    await post("p1", Bun.gzipSync(large), { "Content-Encoding": "gzip" }),
+    await post("p1", "{}", { "Content-Type": `text/${"y".repeat(200)}; charset=utf-8` }),
+    await post("p1", "{}", { "Content-Encoding": "rot13" }),
+    await post("p0", "{}"),
+    await post("p0", "{}"),
+    await post("p2", "{}"),
+  ]
+  expect(statuses).toEqual([413, 413, 413, 415, 415, 200, 429, 503])
+  const unavailable = await running.logged(({ status }) => status === 503)
+  expect(running.log.flatMap(({ status, detail }) => (Number(status) < 500 ? [detail] : []))).toEqual([
+    "Content-Length 2000 exceeds max_body_bytes, 1024",
+    "more bytes came than max_body_bytes, 1024",
+    `its ${Bun.gzipSync(large).length} bytes decompress to more than max_body_bytes, 1024`,
+    `Content-Type "text/${"y".repeat(95)}…"; content_types = application/json, application/x-a`,
+    'Content-Encoding "rot13"',
+    "2 events came within a second; rate_limit = 0.01, rate_burst = 1",
+  ])
+  expect([unavailable.level, unavailable["detail"]]).toEqual([
+    "warn",
+    "the deadline passed before Kafka acknowledged the record: Kafka unavailable: connection refused (127.0.0.1:1)",
+  ])
 })
 
 test("a TZ that is not known is named at the start, once for all workers, and by check", async () => {

@@ -123,7 +123,12 @@ test("mode = observe: a flood of what is not verified is few lines and their num
   expect(answers.every(({ status }) => status === 200)).toBe(true)
   await running.stop()
   const more = running.log.filter(({ msg }) => msg.startsWith("not verified; passes: further lines"))
-  expect(more[0]).toMatchObject({ level: "warn", pipeline: "repo", reason: "missing_header" })
+  expect(more[0]).toMatchObject({ level: "info", pipeline: "repo", reason: "missing_header" })
+  const warnings = running.log.filter(({ level, msg }) => level === "warn" && msg.startsWith("not verified"))
+  expect(warnings).toMatchObject([
+    { pipeline: "repo", reason: "missing_header" },
+    { pipeline: "repo", more: 199, reasons: { missing_header: 199 } },
+  ])
   const lines = running.log.filter(({ msg }) => msg === "not verified; passes")
   expect(lines[0]).toMatchObject({ pipeline: "repo", detail: "no X-Hub-Signature-256", method: "POST" })
   expect(lines.length + more.reduce((sum, line) => sum + Number(line["more"]), 0)).toBe(200)

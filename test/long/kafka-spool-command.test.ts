@@ -73,7 +73,7 @@ drain_timeout = 1s`
     ])
     expect(await published()).toEqual(["0", "1", "2", "3", "4"])
     expect((await spool("status")).stdout).toMatch(
-      /^1 quarantined, which Kafka refused for good:\nTOPIC.*\nwebhooks +1 +5\d{3} .* the record exceeds max\.message\.bytes of topic webhooks$/m,
+      /^1 quarantined, which Kafka refused for good:\nTOPIC.*\nwebhooks +1 +5\d{3} .* the record exceeds max\.message\.bytes of topic webhooks, \d+$/m,
     )
     expect(JSON.parse((await spool("status", "--json")).stdout)).toMatchObject([
       {
@@ -87,7 +87,7 @@ drain_timeout = 1s`
     expect({ key, topic, reason }).toEqual({
       key: "large",
       topic: TOPIC,
-      reason: "the record exceeds max.message.bytes of topic webhooks",
+      reason: expect.stringMatching(/^the record exceeds max\.message\.bytes of topic webhooks, \d+$/),
     })
     expect(value).toMatchObject({ n: "large", pad: expect.stringMatching(/^x+$/) })
   }

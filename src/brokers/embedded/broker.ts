@@ -134,6 +134,7 @@ export class EmbeddedBroker implements Broker {
       batchBytes: BATCH_BYTES,
       commit: this.#commit,
       failure: () => this.#writer.failure,
+      problem: () => this.#writer.problem,
       committed: (records, ms) => metrics.batch(records, ms),
     })
     this.#retention = new Retention({

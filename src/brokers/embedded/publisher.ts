@@ -42,6 +42,8 @@ export interface PublisherDependencies {
   ) => void
   /** Why the file is closed, if it is. */
   readonly failure: () => Failure | undefined
+  /** Why nothing is written now, if that is known. */
+  readonly problem?: () => string | undefined
   readonly committed?: (records: number, ms: number) => void
 }
 
@@ -162,7 +164,9 @@ export class BatchPublisher {
   }
 
   #late(): PublishError {
-    return new PublishError("deadline", `${this.#deps.title} did not take the record in time`)
+    const problem = this.#deps.problem?.()
+    const why = problem === undefined ? "" : `: ${problem}`
+    return new PublishError("deadline", `${this.#deps.title} did not take the record in time${why}`)
   }
 
   #endIfDone(): void {

@@ -270,7 +270,7 @@ export class Partition {
       this.queue.putBack(records)
       return
     }
-    records[0]!.settle(errors.recordRefused(this.topic.name, errorCode))
+    records[0]!.settle(errors.recordRefused(this.topic.name, errorCode, this.topic.maxMessageBytes))
   }
 
   /** Requeues the records of a batch that is not in the log; those without a key may go to other partitions. */

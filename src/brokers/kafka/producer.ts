@@ -8,10 +8,10 @@ import { PendingRecord, type ProducerContext } from "./accumulator.ts"
 import { BatchMemory } from "./batch-memory.ts"
 import { kafkaClient, type KafkaClient } from "./connection.ts"
 import type { KafkaOptions } from "./options.ts"
-import { Impairments } from "./impairment.ts"
+import { impairmentOf, Impairments } from "./impairment.ts"
 import { LeaderSender, type SenderContext } from "./leader-sender.ts"
 import { ClusterMetadata, type Metadata } from "./metadata.ts"
-import { closing, recordTooLarge } from "./publish-errors.ts"
+import { closing, deadlinePassed, recordTooLarge } from "./publish-errors.ts"
 import { recordBytes } from "./record-batch.ts"
 import { EXPIRE_MS, MAX_MESSAGE_BYTES_MS, REFRESH_MS } from "./timeouts.ts"
 import { Topic } from "./topic.ts"
@@ -95,15 +95,16 @@ export class KafkaProducer implements YieldingBroker {
     const problem = topic.problem()
     if (problem !== undefined) return Promise.reject(problem)
     // compressed it may fit, and what may just fit is decided on its exact bytes
-    if (this.#isPlain && recordBytes(record) > topic.accumulator.maxMessageBytes) {
+    const { maxMessageBytes } = topic.accumulator
+    if (this.#isPlain && recordBytes(record) > maxMessageBytes) {
       void this.#lookUpLimits([topic], MAX_MESSAGE_BYTES_MS.retry)
-      return Promise.reject(recordTooLarge(topic.name))
+      return Promise.reject(recordTooLarge(topic.name, maxMessageBytes))
     }
     return new Promise((resolve, reject) => {
       const pending = new PendingRecord(record, deadlineMs, (error, receipt) => {
         this.#settled(topic, error)
-        if (error !== undefined) reject(error)
-        else resolve(receipt!)
+        if (error === undefined) resolve(receipt!)
+        else reject(error.code === "deadline" ? deadlinePassed(this.#problemOf(topic)) : error)
       })
       this.#pending++
       this.#busy.add(topic)
@@ -154,6 +155,14 @@ export class KafkaProducer implements YieldingBroker {
     if (error?.code === "record_too_large") void this.#lookUpLimits([topic], MAX_MESSAGE_BYTES_MS.retry)
     if (this.#pending === 0 && this.#closed !== undefined) this.#drained.resolve()
   }
+
+  /** Why records of a topic are not acknowledged; undefined: not known. */
+  #problemOf(topic: Topic): string | undefined {
+    const ready = this.ready()
+    return ready === true ? impairmentOf(topic, this.#unreachable, steadyMs())?.problem : ready
+  }
+
+  readonly #unreachable = (leader: number): string | undefined => this.#senders.get(leader)?.problem
 
   /** Has a topic looked up from now on. */
   #activate(name: string): Topic {
@@ -216,8 +225,7 @@ export class KafkaProducer implements YieldingBroker {
       sender.update(endpoint, leading.has(id), this.#cluster.availableSinceMs)
     }
     this.#enqueueAll()
-    const unreachable = (leader: number): string | undefined => senders.get(leader)?.problem
-    this.#impairments.update(updated, unreachable, ({ name }) => this.#active.has(name), nowMs)
+    this.#impairments.update(updated, this.#unreachable, ({ name }) => this.#active.has(name), nowMs)
     return nextMs
   }
 

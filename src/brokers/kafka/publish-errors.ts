@@ -16,8 +16,12 @@ import {
 
 export const closing = (): PublishError => new PublishError("closing", "the connection is closing")
 
-export const deadlinePassed = (): PublishError =>
-  new PublishError("deadline", "the deadline passed before Kafka acknowledged the record")
+/** @param why what keeps Kafka from acknowledging records, if that is known */
+export const deadlinePassed = (why?: string): PublishError =>
+  new PublishError(
+    "deadline",
+    `the deadline passed before Kafka acknowledged the record${why === undefined ? "" : `: ${why}`}`,
+  )
 
 export const cancelled = (): PublishError =>
   new PublishError("unavailable", "cancelled before Kafka acknowledged it")
@@ -45,12 +49,17 @@ const TOPIC_REFUSALS: { readonly [errorCode: number]: string } = {
   [CLUSTER_NOT_ALLOWED]: "this client is not authorized for idempotent writes",
 }
 
-export const recordTooLarge = (topic: string): PublishError =>
-  new PublishError("record_too_large", `the record exceeds max.message.bytes of topic ${topic}`)
+/** @param limit Infinity: not known. Without the record's size: `spool status` counts records by this text */
+export const recordTooLarge = (topic: string, limit: number): PublishError =>
+  new PublishError(
+    "record_too_large",
+    `the record exceeds max.message.bytes of topic ${topic}${Number.isFinite(limit) ? `, ${limit}` : ""}`,
+  )
 
-/** A batch of this record alone was rejected. */
-export function recordRefused(topic: string, errorCode: number): PublishError {
-  if (errorCode === MESSAGE_TOO_LARGE || errorCode === RECORD_LIST_TOO_LARGE) return recordTooLarge(topic)
+/** A batch of this record alone was rejected. @param limit as of `recordTooLarge` */
+export function recordRefused(topic: string, errorCode: number, limit: number): PublishError {
+  if (errorCode === MESSAGE_TOO_LARGE || errorCode === RECORD_LIST_TOO_LARGE)
+    return recordTooLarge(topic, limit)
   const clock = errorCode === INVALID_TIMESTAMP ? "; check this machine's clock" : ""
   return new PublishError(
     "refused",

@@ -213,7 +213,7 @@ class Refusals {
     request.failedVerification = true
     const { id, method, path, remoteAddress } = request
     const where = { method, path, remote_address: remoteAddress, request_id: id }
-    this.#log.write("warn", { pipeline: undefined, reason, detail, ...where }, "not verified; passes")
+    this.#log.warn({ pipeline: undefined, reason, detail, ...where }, "not verified; passes")
     return undefined
   }
 

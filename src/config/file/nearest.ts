@@ -33,6 +33,15 @@ export function enumerate(words: readonly string[], conjunction = "and"): string
   return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} ${conjunction} ${words.at(-1)}`
 }
 
+/** The same of the first few: `a, b and 9,990 more`. */
+export function enumerateSome(words: readonly string[]): string {
+  const more = words.length - MOST_NAMED
+  if (more <= 1) return enumerate(words)
+  return enumerate([...words.slice(0, MOST_NAMED), `${more.toLocaleString("en")} more`])
+}
+
+const MOST_NAMED = 10
+
 /** Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours. */
 function editDistance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)]

@@ -1,4 +1,5 @@
 import { HooklineError } from "../../errors.ts"
+import { enumerateSome } from "./nearest.ts"
 import { camelCase, messageInCode, sectionInCode } from "../options/in-code.ts"
 
 /** A place in the configuration. */
@@ -73,9 +74,22 @@ export class Problems {
     return this.#spell(this.all)
   }
 
-  /** The warnings, in the form of `lines`. */
+  /** The warnings, in the form of `lines`; those of several pipelines that say the same are one, which names some of them. */
   get warnings(): readonly string[] {
-    return this.#spell(this.allWarnings)
+    const alike = Map.groupBy(this.allWarnings, ({ file, section = "", key, text }) =>
+      JSON.stringify([file, section.replace(KIND_AND_ID, "$1"), key, text]),
+    )
+    return this.#spell(
+      Array.from(alike.values(), ([first, ...others]) => {
+        const [, ...ids] = new Set([first!, ...others].map(idOf))
+        if (ids.length === 0) return first!
+        const kind = KIND_AND_ID.exec(first!.section!)![1]
+        return {
+          ...first!,
+          text: `${first!.text}; also ${kind}${ids.length > 1 ? "s" : ""} ${enumerateSome(ids)}`,
+        }
+      }),
+    )
   }
 
   #add(to: Map<string, Problem>, { file = this.file, line, section, key, text }: Problem): void {
@@ -102,6 +116,9 @@ export class Problems {
     if (this.#problems.size > 0) throw new HooklineError("config", this.lines.join("\n"))
   }
 }
+
+const KIND_AND_ID = /^(\w+):([^:]+)/
+const idOf = ({ section = "" }: Problem): string => KIND_AND_ID.exec(section)?.[2] ?? ""
 
 const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 

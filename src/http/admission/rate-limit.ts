@@ -9,6 +9,29 @@ export interface Rate {
   readonly burst: number
 }
 
+/** Counts what comes within a second. */
+export class Arrivals {
+  #sinceMs = Number.NEGATIVE_INFINITY
+  #count = 0
+  #before = 0
+
+  add(): void {
+    const nowMs = steadyMs()
+    const elapsedMs = nowMs - this.#sinceMs
+    if (elapsedMs >= 1000) {
+      this.#before = elapsedMs < 2000 ? this.#count : 0
+      this.#count = 0
+      this.#sinceMs = nowMs
+    }
+    this.#count++
+  }
+
+  /** The number in the present second or the one before. */
+  get perSecond(): number {
+    return Math.max(this.#count, this.#before)
+  }
+}
+
 /** The share of each of several processes; a burst below one event would admit none. */
 export const shareOf = ({ perSecond, burst }: Rate, processes: number): Rate => ({
   perSecond: perSecond / processes,

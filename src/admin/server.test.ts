@@ -23,6 +23,7 @@ const serviceWith = (fault: Error): Service => ({
   workers: () => [],
   verifications: () => [],
   explain: () => Promise.reject(fault),
+  reload: () => Promise.reject(fault),
   replays: new Replays(
     {
       connection: () => undefined,

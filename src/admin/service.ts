@@ -55,6 +55,8 @@ export interface Service {
     atMs: number,
   ): Promise<Report>
   readonly replays: Replays
+  /** Reads the configuration again, and changes to it. @returns what has changed. @throws HooklineError why nothing has */
+  reload(): Promise<string[]>
   logLevel(): LogLevel
   /** Sets the level of all processes, until a reload. */
   setLogLevel(level: LogLevel): Promise<void>

@@ -15,6 +15,7 @@ import type { Matches } from "../brokers/record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
 import type { ReconcileFlags } from "./reconcile.ts"
 import { declareForward, declareReplay } from "./declare-replay.ts"
+import { declareReload } from "./reload.ts"
 import { declareSend } from "./send.ts"
 import { declareStatus } from "./status.ts"
 import type { TailFlags } from "./tail.ts"
@@ -37,6 +38,7 @@ export function declareProgram(): Command {
   declareReplay(program)
   declareForward(program)
   declareReconcile(program)
+  declareReload(program)
   declareHealth(program)
   declareStatus(program)
   declareHelp(program)

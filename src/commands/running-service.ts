@@ -41,9 +41,16 @@ export class RunningService {
 
   /** What the API answers; undefined: it has no such thing. @throws HooklineError `unavailable` */
   async get<T extends Shape>(path: string, shape: T): Promise<Static<T> | undefined> {
+    const answer = await this.ask(path, shape)
+    if (answer.value === undefined && answer.status !== 404) throw this.#isOther(path, answer.status)
+    return answer.value
+  }
+
+  /** What the API answers, or the detail of its problem. @throws HooklineError `unavailable` */
+  async ask<T extends Shape>(path: string, shape: T, method = "GET"): Promise<Answered<Static<T>>> {
     const headers = this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
-    const signal = AbortSignal.timeout(TIMEOUT_MS)
-    const asking = askAdmin(this.#place, path, { headers, signal })
+    const signal = AbortSignal.timeout(method === "GET" ? TIMEOUT_MS : ACTION_MS)
+    const asking = askAdmin(this.#place, path, { method, headers, signal })
     const answered = asking.then(async (response) => [response, await response.text()] as const)
     const [response, text] = await answered.catch((error: unknown) => {
       throw unavailable(
@@ -57,17 +64,32 @@ export class RunningService {
           ? `the service at ${this.#address} requires a token, and [admin] of ${this.#file} has none; name the file that it runs with`
           : `the service at ${this.#address} does not accept the token in [admin] of ${this.#file}; it runs with another file, or has not reloaded this one`,
       )
-    const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true
-    if (response.status === 404 && isProblem) return undefined
-    const value = response.ok ? parse(text) : undefined
-    if (value !== undefined && misfit(value, shape) === undefined) return value as Static<T>
-    throw unavailable(
-      `what listens on ${this.#address} answered ${path} with ${response.status}, not as this version of Hookline does: is it another program, or another version?`,
+    const { status } = response
+    const value = parse(text)
+    if (response.headers.get("content-type")?.startsWith("application/problem+json") === true)
+      return { status, value: undefined, detail: String(Object(value).detail) }
+    if (!response.ok || value === undefined || misfit(value, shape) !== undefined)
+      throw this.#isOther(path, status)
+    return { status, value: value as Static<T>, detail: "" }
+  }
+
+  #isOther(path: string, status: number): HooklineError {
+    return unavailable(
+      `what listens on ${this.#address} answered ${path} with ${status}, not as this version of Hookline does: is it another program, or another version?`,
     )
   }
 }
 
+interface Answered<Value> {
+  readonly status: number
+  /** undefined: it is a problem. */
+  readonly value: Value | undefined
+  readonly detail: string
+}
+
 const TIMEOUT_MS = 10_000
+/** An action in another replica has a minute. */
+const ACTION_MS = 70_000
 
 function parse(text: string): unknown {
   try {

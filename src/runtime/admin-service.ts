@@ -3,12 +3,14 @@ import { Replays, type ReplayConnections } from "../admin/replays.ts"
 import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { Broker } from "../brokers/broker.ts"
 import type { ConnectionInfo, PipelineInfo, Service } from "../admin/service.ts"
+import { HooklineError } from "../errors.ts"
 import { captureOf } from "../config/sections/admin.ts"
 import { parsePublicUrl, publicUrl as signedUrl } from "../http/public-url.ts"
 import type { ActivitySample } from "../admin/history.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
 import { notJudged } from "../verify/explain/report.ts"
+import { describeChanges } from "./configuration-diff.ts"
 import { explainRequest, verificationsOf } from "./explain-request.ts"
 import type { Plan, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
@@ -17,7 +19,7 @@ import type { RunningForward } from "./forwards.ts"
 import type { RunningReconcile } from "./reconciles.ts"
 import type { Silences } from "./silences.ts"
 import { SharedBroker } from "./shared-broker.ts"
-import type { Listening } from "./running-application.ts"
+import type { Listening, ReloadableApplication } from "./running-application.ts"
 
 /** What runs, of one process or several. */
 export interface Running extends Pick<
@@ -31,6 +33,7 @@ export interface Running extends Pick<
   readonly reconciles: readonly RunningReconcile[]
   readonly forwards: readonly RunningForward[]
   readonly silences: Silences | undefined
+  readonly reloadAgain: ReloadableApplication["reloadAgain"]
   /** The broker of a connection, open for pipelines of this process. */
   broker(connection: string): Broker | undefined
   /** @param accept of the request: the format */
@@ -83,6 +86,11 @@ export function adminService(running: Running): Service {
         : explainRequest(pipeline, request, atMs, { masksSignatures: true })
     },
     replays: new Replays(connections, running.log),
+    async reload() {
+      if (running.reloadAgain === undefined) throw new HooklineError("closing", "the service is starting")
+      const changes = Object.entries(describeChanges(await running.reloadAgain()))
+      return changes.map(([what, names]) => `${what}: ${(names as string[]).join(", ")}`)
+    },
     logLevel: () => running.log.level as LogLevel,
     async setLogLevel(to) {
       if (running.isWorker) return running.setLogLevel(to)

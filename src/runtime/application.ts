@@ -139,6 +139,7 @@ export class Application {
     try {
       this.#starting = inSlices(makePlan(this.#draft)).then(start)
       const running = (this.#running = await this.#starting)
+      running.reloadAgain = () => this.reload()
       checkTimeZone((text) => running.log.warn(text))
       return running
     } catch (error) {

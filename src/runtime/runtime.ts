@@ -45,6 +45,7 @@ export class Runtime implements ReloadableApplication, Running {
   readonly log: Logger
   readonly metrics = new Metrics()
   readonly receiver: Receiver
+  reloadAgain: Running["reloadAgain"]
   readonly #resources: Resources
   readonly #deps: ReloadDependencies
   readonly #stopping = new AbortController()

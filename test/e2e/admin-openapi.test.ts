@@ -176,6 +176,8 @@ async function logLevelAndSessions(): Promise<void> {
   await call("GET", "/api/log-level", "log-level")
   await call("PUT", "/api/log-level", "log-level", { level: "debug" })
   await call("PUT", "/api/log-level", "log-level", { level: "loud" })
+  await call("POST", "/api/reload", "reload")
+  await call("POST", "/api/reload", "reload?replica=127.0.0.1:9")
   await call("POST", "/api/session", "session", { token: "any" })
   await call("GET", "/api/session", "session")
   await call("DELETE", "/api/session", "session")

@@ -273,6 +273,71 @@ test("hookline status prints the figures of all replicas, as text and as JSON; i
   expect(await hookline(["status", "-c", other])).toMatchObject({ status: 69, stdout: "" })
 })
 
+/** Changes the configuration file of a running replica. */
+async function rewrite({ folder }: AdminApi, from: string | RegExp, to: string): Promise<void> {
+  const file = join(folder, "pipelines.conf")
+  await Bun.write(file, (await Bun.file(file).text()).replace(from, to))
+}
+
+test("hookline reload --all reloads the replicas one after the other, this one last, and stops at the first that refuses", async () => {
+  const fileOf = (api: AdminApi): string => join(api.folder, "pipelines.conf")
+  const reloadAll = () => hookline(["reload", "--all", "-c", fileOf(it.a)])
+  const write = async (topic: (api: AdminApi) => string): Promise<void> => {
+    for (const api of [it.a, it.b, it.c]) await rewrite(api, /topic = .*/, `topic = ${topic(api)}`)
+  }
+  const reloads = (api: AdminApi): number => api.running.log.filter(({ msg }) => msg === "reloaded").length
+  expect(await hookline(["reload", "-c", fileOf(it.a)])).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^\S+ \(this one\): reloaded; nothing has changed\n$/),
+  })
+  await write((api) => (api === it.c ? "not a topic" : "changed"))
+  const before = [it.a, it.b, it.c].map(reloads)
+  const stopped = await reloadAll()
+  expect(stopped).toMatchObject({ status: 1, stderr: "" })
+  const [first, second, third, last] = stopped.stdout.trim().split("\n")
+  expect(first).toMatch(new RegExp(`^${placeB} \\(.+\\): reloaded; pipelines_changed: webhooks$`))
+  expect(second).toMatch(new RegExp(`^${placeC} \\(.+\\): refused, and runs its configuration as before:$`))
+  expect(third).toMatch(/^ {2}.*pipelines\.conf:\d+: .*not a topic/)
+  expect(last).toBe("stopped: 1 more not asked")
+  expect([it.a, it.b, it.c].map(reloads)).toEqual([before[0]!, before[1]! + 1, before[2]!])
+  const refusal = await it.a.running.logged(
+    ({ action, outcome }) => action === "POST /api/reload" && outcome === "refused",
+  )
+  expect(refusal).toMatchObject({ replica: placeC, status: 409, token: "none" })
+  await it.c.running.logged(
+    ({ action, token }) => action === "POST /api/reload" && token === "replicas_token",
+  )
+  await write(() => "webhooks")
+  const all = await reloadAll()
+  expect(all).toMatchObject({ status: 0, stderr: "" })
+  expect(all.stdout.match(/: reloaded; .*$/gm)).toEqual([
+    ": reloaded; pipelines_changed: webhooks",
+    ": reloaded; nothing has changed",
+    ": reloaded; nothing has changed",
+  ])
+})
+
+test("hookline reload --all names a replica that is left out, reloads the others, and fails; a new replicas_token reaches all", async () => {
+  const pair = await Promise.all([freePort(), freePort()])
+  const all = [...pair, 9].map((port) => `127.0.0.1:${port}`)
+  const apis = await Promise.all(pair.map((port) => AdminApi.start(configuration(port, all))))
+  const isUsed = ({ replicas }: Overview): boolean =>
+    replicas.filter(({ problem }) => problem === null).length === 1
+  await overviewWhere(apis[0]!, isUsed)
+  for (const api of apis) await rewrite(api, TOKEN, "obviously-fake-new-token-of-replicas")
+  const { status, stdout } = await hookline([
+    "reload",
+    "--all",
+    "-c",
+    join(apis[0]!.folder, "pipelines.conf"),
+  ])
+  expect(status).toBe(1)
+  expect(stdout).toContain("127.0.0.1:9: not asked, it is left out: no answer: connection refused")
+  expect(stdout.match(/: reloaded; admin_changed: replicas_token$/gm)).toHaveLength(2)
+  await overviewWhere(apis[0]!, isUsed)
+  for (const api of apis) await api[Symbol.asyncDispose]()
+})
+
 test("hookline status says that no Hookline answers when an answer breaks off in the middle", async () => {
   using ending = Bun.listen({
     hostname: "127.0.0.1",
@@ -334,6 +399,8 @@ test("requests that the workers of a replica refused are listed, shown and sent 
   expect(await api.post<SendResult>(`captures/${listed[0]!.id}/resend`)).toMatchObject({ status: 400 })
   expect(await workers.get<CaptureSummary[]>("captures?outcome=rejected")).toHaveLength(21)
   await overviewWhere(api, (overview) => overview.refused === 21)
+  expect(await api.post<object>(`reload?replica=${pair[1]}`)).toEqual({ changed: [] })
+  await workers.running.logged(({ msg }) => msg === "reloaded")
 })
 
 /** Writes a certificate and its key. @returns the lines of [admin] that name them */

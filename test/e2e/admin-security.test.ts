@@ -163,6 +163,7 @@ describe("without one, on a loopback address", () => {
       ["POST", "send", { pipeline: "open", body: "{}" }],
       ["PUT", "log-level", { level: "silent" }],
       ["POST", "session", { token: "" }],
+      ["POST", "reload", undefined],
       ["POST", "replays", {}],
     ]
     for (const [method, path, body] of asked) {

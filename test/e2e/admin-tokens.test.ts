@@ -102,6 +102,7 @@ audit_topic = log/audit`)
       "POST /api/captures/{id}/resend",
       "POST /api/forwards/{id}/pause",
       "POST /api/forwards/{id}/resume",
+      "POST /api/reload",
       "POST /api/replays",
       "POST /api/replays/{id}/cancel",
       "POST /api/replays/{id}/pause",

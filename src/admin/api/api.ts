@@ -1,3 +1,4 @@
+import { HooklineError } from "../../errors.ts"
 import { type AdminAccess, Sessions, type WrongTokens } from "../access.ts"
 import { rowOfReplica } from "../admin-client.ts"
 import type { Act } from "../audit.ts"
@@ -18,7 +19,7 @@ import { route, type ApiRoute, answerBy } from "./route.ts"
 import { sendRoutes } from "./send.ts"
 import { sessionRoutes } from "./session.ts"
 import { Type } from "./shape.ts"
-import { ChangedLevel, LoggedLevel } from "./shapes.ts"
+import { ChangedLevel, LoggedLevel, Reloaded } from "./shapes.ts"
 import { injectionRoute } from "./submit.ts"
 
 export interface ApiDeps {
@@ -46,6 +47,7 @@ export function makeApi({ service, sampler, replicas, admission, wrongTokens, fa
     ...replayRoutes(deps),
     ...forwardRoutes(deps),
     ...logLevelRoutes(deps),
+    reloadRoute(deps),
     ...sessionRoutes(sessions, wrongTokens, admission),
     ...(service.isWorker ? [injectionRoute(service)] : []),
   ]
@@ -77,6 +79,34 @@ const forwardRoutes = ({ service, replicas }: Pick<ApiDeps, "service" | "replica
       },
     }),
   )
+
+const reloadRoute = ({ service, replicas }: Pick<ApiDeps, "service" | "replicas">): ApiRoute =>
+  route("POST /api/reload", {
+    summary: "Reads the configuration again and changes to it, as SIGHUP does; 409 if it is refused.",
+    query: Type.Object({
+      replica: Type.Optional(
+        Type.String({ maxLength: 400, description: "The address of the one to reload. Default: this one." }),
+      ),
+    }),
+    response: Reloaded,
+    async answer({ query: { replica }, request, connection, note }) {
+      // thousands of pipelines take a minute
+      connection.timeout(request, 0)
+      if (replica !== undefined) {
+        note({ replica })
+        const found = replicas.current(request).find(({ name }) => name === replica)
+        if (found === undefined) throw new ApiError(404, "no replica has this address")
+        if (found.problem !== undefined) throw new ApiError(503, found.problem)
+        return found.client.ask<Reloaded>("reload", "POST")
+      }
+      try {
+        return { changed: await service.reload() }
+      } catch (error) {
+        if (!(error instanceof HooklineError) || error.code === "closing") throw error
+        throw new ApiError(409, error.message)
+      }
+    },
+  })
 
 function logLevelRoutes({ service, replicas }: Pick<ApiDeps, "service" | "replicas">): ApiRoute[] {
   return [

@@ -4,10 +4,12 @@
  */
 import { connectionKindNames } from "../../brokers/registry.ts"
 import { READINESS_STATES } from "../../telemetry/gauges.ts"
+import { ReplicaOverview } from "./replica-shapes.ts"
 import { count, Header, nullable, oneOf, replica, type Static, time, Type } from "./shape.ts"
 
 export * from "./capture-shapes.ts"
 export * from "./replay-shapes.ts"
+export * from "./replica-shapes.ts"
 
 /** A count of refusals by their fixed word, with a sentence for people. */
 export const ReasonCount = Type.Object({
@@ -123,14 +125,6 @@ export const ForwardOverview = Type.Object({
   replica,
 })
 
-/** Another replica of the service. */
-export const ReplicaOverview = Type.Object({
-  replica: Type.String({ description: "Its address." }),
-  host: nullable(Type.String({ description: "The name of its machine or pod; null: not known." })),
-  state: nullable(oneOf(...READINESS_STATES)),
-  problem: nullable(Type.String({ description: "Why its answers are left out; null: they are not." })),
-})
-
 /** The service as a whole. */
 export const Totals = Type.Object({
   accepted_per_second: Type.Number({ description: "Last minute." }),
@@ -170,16 +164,6 @@ export const Overview = Type.Object({
   reconciles: Type.Array(ReconcileOverview),
   forwards: Type.Array(ForwardOverview),
   replicas: Type.Array(ReplicaOverview, { description: "The others, as of the last second or two." }),
-})
-
-/** The counters of a process since its start. */
-export const ProcessActivity = Type.Object({
-  process: Type.String({ description: "Unique, another one after a restart." }),
-  events: Type.Array(
-    Type.Object({ pipeline: Type.String(), outcome: Type.String(), reason: Type.String(), count }),
-  ),
-  bounds: Type.Array(Type.Number(), { description: "Of the buckets of latencies, in seconds." }),
-  latencies: Type.Array(Type.Object({ pipeline: Type.String(), counts: Type.Array(count) })),
 })
 
 const ReasonSeries = Type.Object({
@@ -263,15 +247,6 @@ export const Caller = Type.Object({
   }),
 })
 
-export const LoggedLevel = Type.Object({
-  level: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent"),
-})
-
-export const ChangedLevel = Type.Object({
-  ...LoggedLevel.properties,
-  replicas_left_out: Type.Array(Type.String(), { description: "Their level has not changed." }),
-})
-
 export type ReasonCount = Static<typeof ReasonCount>
 export type PipelineState = Static<typeof PipelineState>
 export type Totals = Static<typeof Totals>
@@ -289,7 +264,4 @@ export type RecordPage = Static<typeof RecordPage>
 export type RecordDetail = Static<typeof RecordDetail>
 export type LiveRecords = Static<typeof LiveRecords>
 export type ProviderSetup = Static<typeof ProviderSetup>
-export type LoggedLevel = Static<typeof LoggedLevel>
-export type ProcessActivity = Static<typeof ProcessActivity>
-export type ReplicaOverview = Static<typeof ReplicaOverview>
 export type Caller = Static<typeof Caller>

@@ -39,6 +39,7 @@ export class Supervisor implements ReloadableApplication, Running {
   readonly log: Logger
   /** Workers receive the webhooks. */
   readonly receiver = undefined
+  reloadAgain: Running["reloadAgain"]
   readonly metrics = new Metrics()
   plan: Plan
   listening: readonly Listening[] = []

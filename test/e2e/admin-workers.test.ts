@@ -131,6 +131,7 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
     await it.running.logged(({ msg }) => msg === "worker restarted")
     await bothLog()
     await it.post("log-level", { level: "error" }, "PUT")
+    await it.running.logged(({ msg, to }) => msg === "log level changed" && to === "error")
     const before = it.running.log.length
     await overManyConnections(port, 20, "{}", {})
     expect(it.running.log.slice(before)).toEqual([])

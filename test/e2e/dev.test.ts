@@ -257,7 +257,7 @@ test("what listens on a port is shown by a command that this machine has", async
     const [, shows] = /stop what uses it(?: \((\w+) .* shows it\))? or set another port$/m.exec(stderr)!
     expect(shows ?? "none").toBe(tool)
   }
-})
+}, 30_000)
 
 test("what can't be listened on or written is named by its flag", async () => {
   const { ports } = await onFreePorts()

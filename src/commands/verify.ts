@@ -1,4 +1,4 @@
-import { Option, type Command } from "commander"
+import { Argument, Option, type Command } from "commander"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { parseTime } from "../verify/schemes/freshness.ts"
 import { makeVerifier, type Verification } from "../verify/presets/providers.ts"
@@ -7,6 +7,7 @@ import { reportOf } from "../verify/explain/report.ts"
 import { WrongSetting } from "../verify/schemes/family.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
 import { addDetails } from "./details.ts"
+import type { PastedRequest } from "./pasted-request.ts"
 import { listProviders } from "./list-providers.ts"
 import { evidenceOf, headingOf, timeHints, toText, verdictOf } from "./verify-report.ts"
 import { repeatable } from "./common-flags.ts"
@@ -43,6 +44,9 @@ export function declareVerify(program: Command): void {
 With --pipeline, provider, secrets, tolerance and public URL are that pipeline's own; options given next to it override
 them, and HOOKLINE_SECRET is not read. With --last, the service that runs with the file is asked for its last refused request; without a file, the one at 127.0.0.1:9464.
 
+With -, a request is read from standard input as it was pasted: a curl command, a raw HTTP request, its headers and after an empty line the body, or
+JSON with headers and body, as a log has it. Its sender is found by its headers where only one sends those.
+
 Exit status: 0 if the request is verified, 1 if it is refused, 64 for a usage error, 66 for an unreadable file.`,
       example: 'hookline verify -p github --secret-file secret -b body -H "X-Hub-Signature-256: sha256=…"',
     }),
@@ -51,6 +55,7 @@ Exit status: 0 if the request is verified, 1 if it is refused, 64 for a usage er
     .description(
       "explain step by step why a captured request is verified or refused, and find the likely mistake",
     )
+    .addArgument(new Argument("[request]", "-: the request, pasted to standard input").choices(["-"]))
     .option("--list", "list the providers and generic kinds with their required keys, and exit")
     .option("--public-key <file>", "a file with a public key; repeatable", repeatable)
     .option("-H, --header <header>", "a header of the request, 'Name: value'; repeatable", repeatable)
@@ -83,18 +88,19 @@ Exit status: 0 if the request is verified, 1 if it is refused, 64 for a usage er
       ]),
     )
     .option("--json", "print JSON")
-    .action((flags: VerifyFlags) => verify(flags))
+    .action((request: "-" | undefined, flags: VerifyFlags) => verify(flags, request !== undefined))
 }
 
 /** Verifies a captured request and explains the result; exit status 0 if verified, else 1. */
-export async function verify(flags: VerifyFlags): Promise<void> {
-  if (flags.list === true)
-    return listProviders(flags.config === undefined ? [] : ownProviders(flags.config), flags.json === true)
+export async function verify(given: VerifyFlags, isPasted: boolean): Promise<void> {
+  if (given.list === true)
+    return listProviders(given.config === undefined ? [] : ownProviders(given.config), given.json === true)
   // pipelines and the admin API's shapes take long to load
-  if (flags.last === true) return (await import("./explain-last.ts")).explainLast(flags)
-  const headers = readHeaders(flags.header ?? [])
+  if (given.last === true) return (await import("./explain-last.ts")).explainLast(given)
+  const headers = readHeaders(given.header ?? [])
+  const { pasted, ...flags } = isPasted ? await readPasted(given, headers) : { ...given, pasted: undefined }
   const { verifications, url } = await readSender(flags, headers)
-  const request = readRequest(flags, url, headers, verifications.some(requiresBody))
+  const request = readRequest(flags, url, headers, verifications.some(requiresBody), pasted?.body)
   const nowMs = flags.now === undefined ? Date.now() : readTime(flags.now)
   for (const [index, { provider, settings }] of verifications.entries()) {
     const inquiry = { provider, settings, request, nowMs, pipeline: flags.pipeline }
@@ -109,6 +115,32 @@ export async function verify(flags: VerifyFlags): Promise<void> {
     console.log(escapeControls(shown))
     process.exitCode = report.is_verified ? 0 : 1
     return
+  }
+}
+
+/**
+ * Reads a pasted request, and adds its headers to those of flags.
+ *
+ * @returns the flags, with what they leave to the request
+ */
+async function readPasted(
+  flags: VerifyFlags,
+  headers: Headers,
+): Promise<VerifyFlags & { readonly pasted: PastedRequest }> {
+  if (process.stdin.isTTY) console.error("Paste the request, then press Enter and Ctrl-D.")
+  const { parsePasted, senderOfHeaders } = await import("./pasted-request.ts")
+  const pasted = parsePasted(readInput("-"))
+  for (const [name, value] of pasted.headers) if (!headers.has(name)) headers.set(name, value)
+  const isNamed = flags.provider !== undefined || flags.pipeline !== undefined
+  const { url = pasted.url, method = pasted.method } = flags
+  return {
+    ...flags,
+    pasted,
+    ...(url === undefined
+      ? {}
+      : { url: url.startsWith("/") ? `http://${headers.get("Host") ?? "localhost"}${url}` : url }),
+    ...(method === undefined ? {} : { method }),
+    ...(isNamed ? {} : { provider: senderOfHeaders(headers) }),
   }
 }
 
@@ -156,10 +188,11 @@ function readRequest(
   url: string,
   headers: Headers,
   bodyRequired: boolean,
+  pasted: Uint8Array | undefined,
 ): SignedRequest {
-  if (flags.body === undefined && bodyRequired)
+  if (flags.body === undefined && pasted === undefined && bodyRequired)
     throw usage("--body is missing; give the file with the raw body, or -")
-  const body = flags.body === undefined ? new Uint8Array() : readInput(flags.body)
+  const body = flags.body === undefined ? (pasted ?? new Uint8Array()) : readInput(flags.body)
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw usage("--url is not an http or https URL")
   const [, path = "", query = ""] = /^[^/]*\/\/[^/?#]*([^?#]*)(?:\?([^#]*))?/.exec(url) ?? []
   return { method: (flags.method ?? "POST").toUpperCase(), url, path: path || "/", query, headers, body }

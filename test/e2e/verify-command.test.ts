@@ -175,6 +175,24 @@ test("the body comes from standard input, the secret from a file", async () => {
   expect(await child.exited).toBe(0)
 })
 
+test("a pasted request is read from standard input, and its sender found by its headers", () => {
+  const pasted = `POST /in HTTP/1.1\r\nHost: h.example\r\n${stripe(BODY)}\r\n\r\n${BODY}\n`
+  const at = ["--now", String(NOW_S)]
+  for (const [secret, expected] of [
+    [SECRET, 0],
+    ["another-secret", 1],
+  ] as const) {
+    const { exitCode, stdout } = Bun.spawnSync(["bin/hookline", "verify", "-", ...at], {
+      stdin: Buffer.from(pasted),
+      env: { ...process.env, HOOKLINE_SECRET: secret },
+    })
+    expect([exitCode, stdout.toString()]).toEqual([
+      expected,
+      expect.stringMatching(/^Stripe: hmac\n[^]*POST \/in\n/),
+    ])
+  }
+})
+
 test("a token is not shown, right or wrong, and needs no body", async () => {
   const judge = (token: string) =>
     hookline(["verify", "-p", "gitlab", "-H", `X-Gitlab-Token: ${token}`], {

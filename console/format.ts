@@ -14,6 +14,13 @@ export const formatCounted = (value: number, one: string, many = `${one}s`): str
 export const formatRate = (perSecond: number): string =>
   perSecond === 0 ? "0" : (perSecond < 1 ? hundredths : perSecond < 100 ? tenths : integers).format(perSecond)
 
+/** `0.4 %`, `31 %`, `<0.1 %` */
+export function formatShare(share: number): string {
+  const percent = share * 100
+  if (percent > 0 && percent < 0.1) return "<0.1 %"
+  return `${(percent < 10 ? tenths : integers).format(percent)} %`
+}
+
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB"]
 
 export function formatBytes(bytes: number): string {

@@ -9,4 +9,6 @@ applyTheme()
 listenToLocation()
 listenToKeys()
 followOverview()
-render(<Shell />, document.querySelector("#page")!)
+const page = document.querySelector("#page")!
+page.replaceChildren()
+render(<Shell />, page)

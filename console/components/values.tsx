@@ -49,15 +49,21 @@ export function Age({ ms }: { ms: number }) {
   )
 }
 
-const ICONS = { good: "●", warning: "▲", error: "✕" } as const
+const ICONS = { good: "●", warning: "▲", error: "✕", silent: "◌", idle: "○" } as const
+
+type Level = keyof typeof ICONS
+
+export const StateIcon = ({ level }: { level: Level }) => (
+  <span class={`state-icon state-${level}`} aria-hidden="true">
+    {ICONS[level]}
+  </span>
+)
 
 /** A state: an icon of its own shape and a word, since colour alone says nothing to some. */
-export function State({ level, children }: { level: keyof typeof ICONS; children: ComponentChildren }) {
+export function State({ level, children }: { level: Level; children: ComponentChildren }) {
   return (
-    <span class={`state state-${level}`}>
-      <span class="state-icon" aria-hidden="true">
-        {ICONS[level]}
-      </span>
+    <span class="state">
+      <StateIcon level={level} />
       <span>{children}</span>
     </span>
   )

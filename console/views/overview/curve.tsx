@@ -9,12 +9,14 @@ interface CurveProps {
   readonly times: readonly number[]
   readonly series: readonly CurveSeries[]
   format(value: number): string
+  /** `stack`: bars on top of each other, of accepted, dropped and refused. Default: lines. */
+  readonly kind?: "stack"
   /** Said in place of the curve where no series has a value. */
   readonly none?: string
 }
 
 /** Series over time; the legend has the values at the pointer, or the newest. */
-export function Curve({ title, times, series, format, none }: CurveProps) {
+export function Curve({ title, times, series, format, kind, none }: CurveProps) {
   const [at, setAt] = useState<number | undefined>()
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<Plot>(undefined)
@@ -28,7 +30,7 @@ export function Curve({ title, times, series, format, none }: CurveProps) {
     const open = async (): Promise<void> => {
       const { openPlot } = await import("./plot.ts")
       if (isGone) return
-      plot.current = openPlot(box.current!, series.length, format, setAt)
+      plot.current = openPlot(box.current!, { count: series.length, format, kind, point: setAt })
       plot.current.show(times, series)
       setLoaded(true)
     }
@@ -43,7 +45,7 @@ export function Curve({ title, times, series, format, none }: CurveProps) {
 
   const shown = at ?? times.length - 1
   return (
-    <figure class="curve" aria-label={`${title}: ${summaryOf(series, format)}`}>
+    <figure class={`curve ${kind ?? ""}`} aria-label={`${title}: ${summaryOf(series, format)}`}>
       <figcaption>
         <span>{title}</span>
         <span class="curve-legend">

@@ -14,6 +14,7 @@ import { FirstRun } from "../first-run/first-run.tsx"
 import { useIsFirstRun } from "../first-run/is-first-run.ts"
 import { PipelineDetail } from "./pipeline-detail.tsx"
 import { PipelineTable } from "./pipeline-table.tsx"
+import { TotalsBand } from "./totals.tsx"
 import { nextSort, parseSort, rowsOf } from "./rows.ts"
 
 /** `#/overview/<pipeline>?q=<search>&sort=-p99` */
@@ -24,6 +25,7 @@ export function OverviewView() {
   return (
     <>
       <AttentionList items={it.attention} />
+      {isFirstRun || <TotalsBand totals={it.totals} />}
       {isFirstRun ? <FirstRun /> : <Pipelines it={it} />}
       {it.forwards.length > 0 && <Forwards forwards={it.forwards} />}
       {it.reconciles.map((each) => (
@@ -229,17 +231,29 @@ const Table = ({ caption, columns, rows }: TableProps) => (
   </table>
 )
 
+/** More than these, and the rest is shown on request, so that the pipelines stay in sight. */
+const MOST_LISTED = 4
+
 /** Only what needs someone's action now; nothing where nothing does. */
 function AttentionList({ items }: { items: readonly Attention[] }) {
+  const [isWhole, showAll] = useState(false)
   if (items.length === 0) return null
+  const listed = isWhole ? items : items.slice(0, MOST_LISTED)
   return (
     <ul class="attention" aria-label="Needs action" aria-live="polite">
-      {items.map(({ level, text, pipeline, replica }) => (
+      {listed.map(({ level, text, pipeline, replica }) => (
         <li key={`${replica} ${text.replaceAll(/\d+/g, "")}`}>
           <State level={level}>{text}</State>
           {pipeline !== null && <a href={hrefOf("refused", [], { pipeline })}>Look at them</a>}
         </li>
       ))}
+      {listed.length < items.length && (
+        <li>
+          <button type="button" class="quiet" onClick={() => showAll(true)}>
+            {items.length - listed.length} more
+          </button>
+        </li>
+      )}
     </ul>
   )
 }

@@ -7,6 +7,7 @@ import { formatCount, formatDuration, formatRate } from "../../format.ts"
 import { useLoad } from "../../request-hooks.ts"
 import { hrefOf } from "../../router.ts"
 import { Curve } from "./curve.tsx"
+import { PipelineIcon, PipelineState } from "./pipeline-state.tsx"
 
 /** What a pipeline did in the last 15 minutes; asked for again with each step of its series. */
 export function PipelineDetail({ id, close }: { id: string; close: () => void }) {
@@ -29,6 +30,11 @@ export function PipelineDetail({ id, close }: { id: string; close: () => void })
             ✕
           </button>
         </div>
+        {value !== undefined && (
+          <p>
+            <PipelineIcon state={value.pipeline.state} /> <PipelineState pipeline={value.pipeline} />
+          </p>
+        )}
         {value !== undefined && <Facts {...value.pipeline} />}
         {typeof value?.sender === "string" && (
           <p class="muted">

@@ -1,8 +1,9 @@
 import type { PipelineOverview } from "../../api.ts"
 import { Duration, Age } from "../../components/values.tsx"
-import { formatCount, formatRate } from "../../format.ts"
+import { formatCount, formatRate, formatShare } from "../../format.ts"
 import { hrefOf } from "../../router.ts"
-import { pathOf } from "./rows.ts"
+import { PipelineIcon, PipelineState } from "./pipeline-state.tsx"
+import { pathOf, refusedShare } from "./rows.ts"
 
 interface PipelineRowProps {
   readonly pipeline: PipelineOverview
@@ -15,7 +16,7 @@ interface PipelineRowProps {
 
 export function PipelineRow({ pipeline, minutes, href, isOpen, isCursor, open }: PipelineRowProps) {
   const { id, provider, is_verified, url, refusals } = pipeline
-  const [reason] = refusals
+  const refused = refusedShare(pipeline)
   return (
     <tr
       class={isCursor ? "row-cursor" : ""}
@@ -24,8 +25,15 @@ export function PipelineRow({ pipeline, minutes, href, isOpen, isCursor, open }:
       onClick={(event) => !(event.target as Element).closest("a") && open()}
     >
       <th scope="row">
+        <PipelineIcon state={pipeline.state} />
         <a href={href}>{id}</a>
+        <div class="row-state">
+          <PipelineState pipeline={pipeline} />
+        </div>
       </th>
+      <td class="col-state">
+        <PipelineState pipeline={pipeline} />
+      </td>
       <td class="col-provider">
         {provider ?? <span class="muted">{is_verified ? "own scheme" : "not verified"}</span>}
       </td>
@@ -39,25 +47,21 @@ export function PipelineRow({ pipeline, minutes, href, isOpen, isCursor, open }:
         <Rate value={pipeline.events_per_second} />
       </td>
       <td class="number">
-        <Rate value={pipeline.refused_per_second} />
-      </td>
-      <td class="col-reason">
-        {reason !== undefined && (
+        {refused === 0 ? (
+          <span class="muted">0 %</span>
+        ) : (
           <a
             href={hrefOf("refused", [], { pipeline: id })}
             title={refusals.map(({ count, words }) => `${formatCount(count)} × ${words}`).join("\n")}
           >
-            <span class="state-icon state-warning" aria-hidden="true">
-              ▲
-            </span>{" "}
-            {formatCount(reason.count)} × {reason.words}
+            {formatShare(refused)}
           </a>
         )}
       </td>
-      <td class="number">
+      <td class="number col-p50">
         <Duration ms={pipeline.p50_ms} />
       </td>
-      <td class="number">
+      <td class="number col-p99">
         <Duration ms={pipeline.p99_ms} />
       </td>
       <td class="number col-last">

@@ -13,21 +13,31 @@ const COLUMNS: readonly {
   readonly hint?: string
 }[] = [
   { title: "Pipeline", class: "col-name", key: "name" },
+  { title: "State", class: "col-state", key: "state", hint: "Problems first" },
   { title: "Provider", class: "col-provider" },
   { title: "Path", class: "col-path" },
   { title: "Last 15 min", class: "col-line" },
-  { title: "Events", class: "number col-rate", key: "events", hint: "Accepted events a second" },
-  { title: "Refused", class: "number col-rate", key: "refused", hint: "Refused requests a second" },
-  { title: "Most frequent refusal, 5 min", class: "col-reason" },
-  { title: "p50", class: "number col-latency", key: "p50", hint: "To the acknowledgement, last minute" },
-  { title: "p99", class: "number col-latency", key: "p99", hint: "To the acknowledgement, last minute" },
+  { title: "Events", class: "number col-rate", key: "events", hint: "Accepted events a second, last minute" },
+  { title: "Refused", class: "number col-rate", key: "refused", hint: "Share of the requests, last minute" },
+  {
+    title: "p50",
+    class: "number col-latency col-p50",
+    key: "p50",
+    hint: "To the acknowledgement, last minute",
+  },
+  {
+    title: "p99",
+    class: "number col-latency col-p99",
+    key: "p99",
+    hint: "To the acknowledgement, last minute",
+  },
   { title: "Last event", class: "number col-last", key: "last" },
 ]
 
 interface PipelineTableProps {
   readonly rows: readonly PipelineOverview[]
   readonly minutes: number
-  readonly sort: Sort | undefined
+  readonly sort: Sort
   readonly opened: string | undefined
   readonly cursor: string | undefined
   readonly query: { readonly [name: string]: string | undefined }
@@ -49,7 +59,7 @@ export function PipelineTable(props: PipelineTableProps) {
                 <button type="button" onClick={() => props.sortBy(key)}>
                   {title}
                   <span class="sort-mark" aria-hidden="true">
-                    {sort?.key === key && (sort.isDescending ? "↓" : "↑")}
+                    {sort.key === key && (sort.isDescending ? "↓" : "↑")}
                   </span>
                 </button>
               )}
@@ -74,7 +84,7 @@ export function PipelineTable(props: PipelineTableProps) {
   )
 }
 
-function orderOf(sort: Sort | undefined, key: SortKey | undefined): "ascending" | "descending" | undefined {
-  if (key === undefined || sort?.key !== key) return undefined
+function orderOf(sort: Sort, key: SortKey | undefined): "ascending" | "descending" | undefined {
+  if (key === undefined || sort.key !== key) return undefined
   return sort.isDescending ? "descending" : "ascending"
 }

@@ -12,17 +12,22 @@ export interface Plot {
   close(): void
 }
 
-const HEIGHT = 112
+export interface PlotOptions {
+  /** How many series there are. */
+  readonly count: number
+  readonly kind: "stack" | undefined
+  format(value: number): string
+  /** Called with the index at the pointer; undefined: it has left. */
+  point(at: number | undefined): void
+}
+
+/** The colours of a stack, from below; the last one is striped, too. */
+const STACK = ["--series-0", "--series-4", "--error"]
 /** Series differ by dashes besides colours. */
 const DASHES: readonly number[][] = [[], [5, 3], [2, 2], [8, 3, 2, 3], [1, 3]]
 
-/** Draws curves into a box whose width they follow. `point`: the index at the pointer; undefined: it has left. */
-export function openPlot(
-  box: HTMLElement,
-  count: number,
-  format: (value: number) => string,
-  point: (at: number | undefined) => void,
-): Plot {
+/** Draws curves into a box whose size they follow. */
+export function openPlot(box: HTMLElement, { count, kind, format, point }: PlotOptions): Plot {
   const colour = colours(box)
   const font = `11px ${getComputedStyle(box).fontFamily}`
   const axis = {
@@ -34,7 +39,7 @@ export function openPlot(
   const plot = new UPlot(
     {
       width: box.clientWidth,
-      height: HEIGHT,
+      height: box.clientHeight,
       ms: 1,
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: "pipeline" }, points: { size: 5 } },
@@ -51,28 +56,72 @@ export function openPlot(
       ],
       series: [
         {},
-        ...Array.from({ length: count }, (_, n) => ({
-          stroke: colour(`--series-${n % 5}`),
-          width: 1.5,
-          dash: DASHES[n % DASHES.length]!,
-          points: { size: 3 },
-          ...(count === 1 && { fill: colour("--series-area") }),
-        })),
+        ...Array.from({ length: count }, (_, n) =>
+          kind === "stack"
+            ? stacked(colour, STACK.length - 1 - n)
+            : {
+                stroke: colour(`--series-${n % 5}`),
+                width: 1.5,
+                dash: DASHES[n % DASHES.length]!,
+                points: { size: 3 },
+                ...(count === 1 && { fill: colour("--series-area") }),
+              },
+        ),
       ],
       hooks: { setCursor: [({ cursor: { idx } }) => point(idx ?? undefined)] },
     },
     undefined,
     box,
   )
-  const resized = new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: HEIGHT }))
+  const resized = new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: box.clientHeight }))
   resized.observe(box)
   return {
-    show: (times, series) => plot.setData([[...times], ...series.map(({ values }) => [...values])]),
+    show: (times, series) =>
+      plot.setData([
+        [...times],
+        ...(kind === "stack" ? sumsOf(series) : series.map(({ values }) => [...values])),
+      ]),
     close() {
       resized.disconnect()
       plot.destroy()
     },
   }
+}
+
+/** The sums of a stack's series up to each, the highest first: what is drawn later covers its lower part. */
+function sumsOf(series: readonly CurveSeries[]): (number | null)[][] {
+  const sums = series.map((_, n) =>
+    series[0]!.values.map((first, at) =>
+      first === null ? null : series.slice(0, n + 1).reduce((sum, { values }) => sum + (values[at] ?? 0), 0),
+    ),
+  )
+  return sums.toReversed()
+}
+
+/** How the nth series of a stack is drawn: as bars that end at their time. */
+const stacked = (colour: (variable: string) => string, n: number): UPlot.Series => ({
+  fill: n === STACK.length - 1 ? stripes(colour(STACK[n]!), colour("--background")) : colour(STACK[n]!),
+  width: 0,
+  paths: UPlot.paths.bars!({ size: [1, Infinity], align: -1 }),
+  points: { show: false },
+})
+
+/** Told apart from other areas without its colour, too. */
+function stripes(colour: string, background: string): CanvasPattern {
+  const tile = document.createElement("canvas")
+  const size = Math.round(6 * devicePixelRatio)
+  tile.width = tile.height = size
+  const context = tile.getContext("2d")!
+  context.fillStyle = background
+  context.fillRect(0, 0, size, size)
+  context.strokeStyle = colour
+  context.lineWidth = size / 2.5
+  for (const x of [-size, 0, size]) {
+    context.moveTo(x, size)
+    context.lineTo(x + size, 0)
+  }
+  context.stroke()
+  return context.createPattern(tile, "repeat")!
 }
 
 /** `14:03`, of 24 hours as elsewhere on the page. */

@@ -1,7 +1,7 @@
 import type { PipelineOverview } from "../../api.ts"
 
 /** A column that the table can be sorted by. */
-export type SortKey = "name" | "events" | "refused" | "p50" | "p99" | "last"
+export type SortKey = "name" | "state" | "events" | "refused" | "p50" | "p99" | "last"
 
 export interface Sort {
   readonly key: SortKey
@@ -10,27 +10,44 @@ export interface Sort {
 
 type Value = number | string | null
 
+/** What needs someone first; what only comes and goes is not sorted apart, so that rows stay where they are. */
+const RANKS: { readonly [state in PipelineOverview["state"]["name"]]: number } = {
+  down: 0,
+  refusing: 1,
+  silent: 2,
+  receiving: 3,
+  idle: 3,
+}
+
+/** The share of a pipeline's requests in the last minute that was refused. */
+export function refusedShare(it: PipelineOverview): number {
+  const all = it.events_per_second + it.dropped_per_second + it.refused_per_second
+  return all === 0 ? 0 : it.refused_per_second / all
+}
+
 const VALUES: { readonly [key in SortKey]: (pipeline: PipelineOverview) => Value } = {
   name: ({ id }) => id,
+  state: ({ state }) => RANKS[state.name],
   events: (it) => it.events_per_second,
-  refused: (it) => it.refused_per_second,
+  refused: refusedShare,
   p50: (it) => it.p50_ms,
   p99: (it) => it.p99_ms,
   last: (it) => it.last_event_at,
 }
 
-/** Reads the order of a link: `p99`, `-p99`; undefined or unknown: the order of the configuration file. */
-export function parseSort(text: string | undefined): Sort | undefined {
+/** Reads the order of a link: `p99`, `-p99`; undefined or unknown: problems first, then the configuration file's. */
+export function parseSort(text: string | undefined): Sort {
   const [, minus, key] = /^(-?)(\w+)$/.exec(text ?? "") ?? []
   return key !== undefined && Object.hasOwn(VALUES, key)
     ? { key: key as SortKey, isDescending: minus === "-" }
-    : undefined
+    : { key: "state", isDescending: false }
 }
 
 /** What a press on a column's head leads to: numbers begin with the largest, and the third press ends sorting. */
-export function nextSort(sort: Sort | undefined, key: SortKey): string | undefined {
+export function nextSort(sort: Sort, key: SortKey): string | undefined {
+  if (key === "state") return sort.key === key && !sort.isDescending ? "-state" : undefined
   const isFirstDescending = key !== "name"
-  if (sort?.key !== key) return isFirstDescending ? `-${key}` : key
+  if (sort.key !== key) return isFirstDescending ? `-${key}` : key
   if (sort.isDescending !== isFirstDescending) return undefined
   return isFirstDescending ? key : `-${key}`
 }
@@ -39,14 +56,13 @@ export function nextSort(sort: Sort | undefined, key: SortKey): string | undefin
 export function rowsOf(
   pipelines: readonly PipelineOverview[],
   search: string,
-  sort: Sort | undefined,
+  sort: Sort,
 ): readonly PipelineOverview[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean)
   const found = pipelines.filter(({ id, provider, url, topic }) => {
     const text = `${id} ${provider ?? ""} ${url} ${topic}`.toLowerCase()
     return words.every((word) => text.includes(word))
   })
-  if (sort === undefined) return found
   const value = VALUES[sort.key]
   return found.toSorted((a, b) => {
     const [x, y] = [value(a), value(b)]

@@ -1,0 +1,85 @@
+import type { ComponentChildren } from "preact"
+import { useMemo } from "preact/hooks"
+import type { Totals } from "../../api.ts"
+import { Age, Duration, StateIcon } from "../../components/values.tsx"
+import { formatCount, formatRate, formatShare } from "../../format.ts"
+import { Curve } from "./curve.tsx"
+
+/** From these on a figure is marked. */
+const REFUSED_SHARE = 0.01
+const DISK_SHARE = 0.8
+
+/** The service as a whole: its figures of the last minute, and what came in the last 15. */
+export function TotalsBand({ totals }: { totals: Totals }) {
+  const { accepted_per_second: accepted, refused_per_second: refused, unsent, disk_used: disk } = totals
+  const all = accepted + totals.dropped_per_second + refused
+  return (
+    <section class="totals" aria-label="The whole service">
+      <dl class="figures">
+        <Figure name="accepted">{formatRate(accepted)}/s</Figure>
+        <Figure name="refused" isMarked={refused >= REFUSED_SHARE * all && refused > 0}>
+          {all === 0 ? "–" : formatShare(refused / all)}
+        </Figure>
+        <Figure name="p99">
+          <Duration ms={totals.p99_ms} />
+        </Figure>
+        <Figure
+          name={totals.oldest_unsent_at === null ? "unsent" : "unsent, oldest for "}
+          note={totals.oldest_unsent_at !== null && <Age ms={totals.oldest_unsent_at} />}
+          isMarked={unsent > 0}
+        >
+          {formatCount(unsent)}
+        </Figure>
+        {disk !== null && (
+          <Figure name="of disk" isMarked={disk >= DISK_SHARE}>
+            {formatShare(disk)}
+          </Figure>
+        )}
+      </dl>
+      <Chart {...totals} />
+    </section>
+  )
+}
+
+interface FigureProps {
+  readonly name: string
+  /** Follows the name. */
+  readonly note?: ComponentChildren
+  readonly isMarked?: boolean
+  readonly children: ComponentChildren
+}
+
+const Figure = ({ name, note, isMarked = false, children }: FigureProps) => (
+  <div class="figure">
+    <dt class="muted">
+      {name}
+      {note}
+    </dt>
+    <dd class="number">
+      {isMarked && <StateIcon level="warning" />}
+      {children}
+    </dd>
+  </div>
+)
+
+function Chart({ accepted, dropped, refused, step_ms: stepMs, steps_end: end }: Totals) {
+  // new only when a step has ended: drawing it again costs more than the rest of the view
+  const step = Math.round(end / stepMs)
+  const times = useMemo(
+    () => accepted.map((_, at) => (step - (accepted.length - 1 - at)) * stepMs),
+    [step, accepted.length],
+  )
+  return (
+    <Curve
+      title={`Events, last ${Math.round((accepted.length * stepMs) / 60_000)} min`}
+      kind="stack"
+      times={times}
+      series={[
+        { label: "accepted", values: accepted },
+        { label: "dropped", values: dropped },
+        { label: "refused", values: refused },
+      ]}
+      format={(value) => `${formatRate(value)}/s`}
+    />
+  )
+}

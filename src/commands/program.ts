@@ -3,7 +3,14 @@ import manifest from "../../package.json" with { type: "json" }
 import { suggest } from "../config/file/nearest.ts"
 import { HooklineError } from "../errors.ts"
 import type { CheckFlags } from "./check.ts"
-import { componentsFlag, configFlag, connectionFlag, jsonFlag, type ConfigFlags } from "./common-flags.ts"
+import {
+  componentsFlag,
+  configFlag,
+  connectionFlag,
+  jsonFlag,
+  repeatable,
+  type ConfigFlags,
+} from "./common-flags.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
 import { declareRun, emptyProgram } from "./command-line.ts"
 import { addDetails } from "./details.ts"
@@ -13,6 +20,7 @@ import { declareHealth } from "./health.ts"
 import { declareLog } from "./declare-log.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
+import type { InitFlags } from "./init.ts"
 import type { ReconcileFlags } from "./reconcile.ts"
 import { declareForward, declareReplay } from "./declare-replay.ts"
 import { declareReload } from "./reload.ts"
@@ -30,6 +38,7 @@ export function declareProgram(): Command {
   declareRun(program)
   declareCheck(program)
   declareDev(program)
+  declareInit(program)
   declareReading(program)
   declareLog(program)
   declareSpool(program)
@@ -110,6 +119,27 @@ function declareCheck(program: Command): void {
     )
     .addOption(jsonFlag("problems, warnings, connections and pipelines as JSON"))
     .action(async (flags: CheckFlags) => (await import("./check.ts")).check(flags))
+}
+
+function declareInit(program: Command): void {
+  addDetails(program.command("init"), {
+    notes: `Events are kept in an embedded log in ./hookline-data. The provider's secret is in a file of its own: that of --secret-file,
+else one in ./secrets with the variable HOOKLINE_SECRET or a secret made at random, which is given to the provider or replaced by
+the provider's own. No file is overwritten.`,
+    example: "hookline init github",
+  })
+    .description("write a configuration file with a pipeline for a provider, and say what to enter there")
+    .argument("[provider]", "a preset or generic kind; without one, nobody is verified")
+    .addOption(configFlag())
+    .option("--secret-file <file>", "a file with the secret; repeatable", repeatable)
+    .option(
+      "--set <key=value>",
+      "another key of the Verifier's section, such as public_key; @file for a file's content; repeatable",
+      repeatable,
+    )
+    .action(async (provider: string | undefined, flags: InitFlags) =>
+      console.log((await import("./init.ts")).init(provider, flags)),
+    )
 }
 
 function declareReading(program: Command): void {

@@ -7,6 +7,7 @@ import {
   presetOf,
   PROVIDER_NAMES,
 } from "../../verify/presets/providers.ts"
+import { SAMPLE_SETTINGS, samplePipeline } from "../../verify/samples/sample-pipeline.ts"
 import { sampleRequest } from "../../verify/samples/samples.ts"
 import { WrongSetting, type SettingKey } from "../../verify/schemes/family.ts"
 import type { Signer, UnsignedRequest } from "../../verify/verifier.ts"
@@ -151,36 +152,13 @@ const setups = (): ProviderSetup[] =>
       title: preset !== undefined && "title" in preset ? preset.title : `${provider} (any sender)`,
       docs: preset?.docs ?? null,
       note: preset?.note ?? null,
-      configuration: configurationOf(provider),
+      configuration: samplePipeline(provider, settingsFor(provider)),
     }
   })
 
-function configurationOf(provider: string): string {
-  const family = findFamily(provider)!
-  const settings = (family.requires[0] ?? []).map((key) => `${key} = ${valueOf(provider, key)}`)
-  return `[pipeline:${provider}:WebHookSource]
-path = /${provider}
-${family.signsUrl === true ? "public_url = https://hooks.example.com\n" : ""}
-[pipeline:${provider}:Verifier]
-provider = ${provider}
-${settings.map((line) => `${line}\n`).join("")}
-[pipeline:${provider}:BrokerSink]
-topic = ${provider}
-`
-}
-
-/** A value as it would stand in a file: secrets come from the environment. */
-function valueOf(provider: string, key: SettingKey): string {
-  return VALUES[key] ?? `\${${`${provider}_${key}`.replaceAll("-", "_").toUpperCase()}}`
-}
-
-const VALUES: { readonly [key in SettingKey]?: string } = {
-  header: "X-Signature",
-  query: "token",
-  username: "hookline",
-  jwks_url: "https://issuer.example.com/.well-known/jwks.json",
-  issuer: "https://issuer.example.com",
-  audience: "https://hooks.example.com",
-  email: "push@project.iam.gserviceaccount.com",
-  topic_arn: "arn:aws:sns:us-east-1:123456789012:events",
-}
+/** Secrets come from the environment. */
+const settingsFor = (provider: string): readonly [SettingKey, string][] =>
+  (findFamily(provider)!.requires[0] ?? []).map((key) => [
+    key,
+    SAMPLE_SETTINGS[key] ?? `\${${`${provider}_${key}`.replaceAll("-", "_").toUpperCase()}}`,
+  ])

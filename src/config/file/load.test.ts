@@ -43,7 +43,7 @@ test.each<[string, string | undefined, { [name: string]: string }, string]>([
     "the default file",
     undefined,
     {},
-    "the configuration file pipelines.conf does not exist; create one in this directory, or name another with -c FILE or the variable HOOKLINE_CONFIG",
+    "the configuration file pipelines.conf does not exist; create one with hookline init, or name another with -c FILE or the variable HOOKLINE_CONFIG",
   ],
   ["a named file", "x.conf", {}, "the configuration file x.conf does not exist; check the path given to -c"],
   [

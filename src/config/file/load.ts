@@ -16,6 +16,10 @@ export const isConfigured = (file: string | undefined): boolean =>
 const namedBy = ({ HOOKLINE_CONFIG }: Environment["env"]): string | undefined =>
   HOOKLINE_CONFIG === "" ? undefined : HOOKLINE_CONFIG
 
+/** The absolute path of the configuration file of a command. */
+export const configurationPath = (file: string | undefined): string =>
+  resolve(file ?? namedBy(process.env) ?? DEFAULT_FILE)
+
 /**
  * Reads the configuration file: the one that is named, else $HOOKLINE_CONFIG, else ./pipelines.conf. Problems in it are
  * part of the result.
@@ -42,7 +46,7 @@ export function* loadConfiguration(
         ? "check the path given to -c"
         : fromEnv !== undefined
           ? "check the variable HOOKLINE_CONFIG"
-          : "create one in this directory, or name another with -c FILE or the variable HOOKLINE_CONFIG"
+          : "create one with hookline init, or name another with -c FILE or the variable HOOKLINE_CONFIG"
     throw new HooklineError(
       "no_input",
       `the configuration file ${chosen} ${whyUnreadable(error)}; ${advice}`,

@@ -1,0 +1,125 @@
+import { randomBytes } from "node:crypto"
+import { existsSync, writeFileSync } from "node:fs"
+import { dirname, join, relative, resolve } from "node:path"
+import { configurationPath } from "../config/file/load.ts"
+import { HooklineError } from "../errors.ts"
+import { whyRefused } from "../process/paths.ts"
+import { createPrivateFile, makeIgnoredFolder } from "../storage/private-files.ts"
+import { findFamily, nameOf, presetOf } from "../verify/presets/providers.ts"
+import { factsOf } from "../verify/presets/sender-facts.ts"
+import { SAMPLE_SETTINGS, samplePipeline } from "../verify/samples/sample-pipeline.ts"
+import type { SettingKey, VerifierSettings } from "../verify/schemes/family.ts"
+import { makeTestSecret, wrongSetting } from "./dev/local-application.ts"
+import { quoted, startedAs } from "./started-as.ts"
+import { providerOf, readSettings, usage, type VerifierFlags } from "./verifier-flags.ts"
+
+export type InitFlags = Pick<VerifierFlags, "config" | "secretFile" | "set">
+
+/** A file's text, what else is to be written, and what to do at the sender. */
+interface Prepared {
+  readonly pipeline: string
+  readonly secret?: { readonly path: string; readonly content: string }
+  readonly steps: readonly string[]
+}
+
+const UNVERIFIED: Prepared = {
+  pipeline: `# Nobody is verified: whoever reaches the port can publish. For a known sender: hookline init PROVIDER
+[pipeline:webhooks:WebHookSource]
+path = /webhook
+
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+`,
+  steps: [],
+}
+
+/**
+ * Writes a configuration file with one pipeline.
+ *
+ * @returns what was written and what to do next
+ * @throws HooklineError `usage` where the file exists or a setting is missing, `no_input` where it can't be written
+ */
+export function init(name: string | undefined, flags: InitFlags): string {
+  const written: string[] = []
+  const file = configurationPath(flags.config)
+  if (existsSync(file)) throw usage(`${file} exists and is not overwritten; name another file with --config`)
+  const { pipeline, secret, steps } = name === undefined ? UNVERIFIED : prepare(name, file, flags)
+  if (secret !== undefined && !existsSync(secret.path)) {
+    writing(secret.path, () => {
+      makeIgnoredFolder(dirname(secret.path))
+      createPrivateFile(secret.path, `${secret.content}\n`)
+    })
+    written.push(`wrote ${secret.path}`)
+  }
+  writing(file, () => writeFileSync(file, `${HEAD}\n${pipeline}`, { flag: "wx" }))
+  written.push(`wrote ${file}`)
+  const option = flags.config === undefined ? "" : ` -c ${quoted(flags.config)}`
+  const commands = ["check", "run"].map((command) => `  ${startedAs()} ${command}${option}`)
+  return [...written, "", ...steps, "Then:", ...commands].join("\n")
+}
+
+const HEAD = `# Events are kept in an embedded log in ./hookline-data. All sections, keys and defaults: docs/reference.md
+[connection:log]
+directory = hookline-data
+`
+
+function prepare(name: string, file: string, flags: InitFlags): Prepared {
+  const provider = nameOf(providerOf({ provider: name }))
+  const { requires } = findFamily(provider)!
+  const given = readSettings(flags, process.env)
+  const isGiven = (key: SettingKey): boolean => given[key] !== undefined
+  const keys = requires.find((it) => it.every(isGiven)) ?? requires[0]!
+  const samples = keys.filter((key) => !isGiven(key) && SAMPLE_SETTINGS[key] !== undefined)
+  const settings = { ...given, ...Object.fromEntries(samples.map((key) => [key, SAMPLE_SETTINGS[key]])) }
+  const secretKey = keys.find((key) => key === "secret" || key === "password")
+  const made =
+    secretKey === undefined || isGiven(secretKey) ? undefined : madeFor(provider, secretKey, settings)
+  const wrong = wrongSetting(provider, made === undefined ? settings : { ...settings, [secretKey!]: [made] })
+  if (wrong !== undefined) throw usage(`${wrong.message}: give it with --set ${wrong.key}=…`)
+
+  const folder = dirname(file)
+  const reference = (path: string): string => `\${file:${relative(folder, resolve(path))}}`
+  const secretFile = join(folder, "secrets", provider)
+  const texts = new Map(
+    flags.set?.map((it): [string, string] => {
+      const [key, value] = it.split(/=(.*)/s) as [string, string]
+      return [key, value.startsWith("@") ? reference(value.slice(1)) : value]
+    }),
+  )
+  if (flags.secretFile !== undefined) texts.set("secret", flags.secretFile.map(reference).join(", "))
+  for (const key of keys) if (!texts.has(key)) texts.set(key, SAMPLE_SETTINGS[key] ?? reference(secretFile))
+  const preset = presetOf(provider)
+  const title = preset !== undefined && "title" in preset ? preset.title : "the sender"
+  const setup = factsOf(provider)?.setup ?? (preset?.docs === undefined ? undefined : `see ${preset.docs}`)
+  const own = made ?? (texts.get(secretKey ?? "") === reference(secretFile) ? given.secret![0] : undefined)
+  return {
+    pipeline: samplePipeline(provider, [...texts] as [SettingKey, string][]),
+    ...(own === undefined ? {} : { secret: { path: secretFile, content: own } }),
+    steps: [
+      `The address is that of this machine, port 8080, path /${provider}; hookline dev says how a laptop gets a public one.`,
+      ...(setup === undefined ? [] : [`At ${title}: ${setup}.`]),
+      ...(made === undefined
+        ? []
+        : [
+            `The secret in ${secretFile} was made at random: enter it there, or replace it with the one shown there.`,
+          ]),
+      ...(samples.length > 0
+        ? [`The values of ${samples.join(", ")} in the file are examples: replace them.`]
+        : []),
+    ],
+  }
+}
+
+const madeFor = (provider: string, key: SettingKey, settings: VerifierSettings): string | undefined =>
+  key === "password" ? randomBytes(32).toString("hex") : makeTestSecret(provider, settings)
+
+/** @throws HooklineError `no_input` */
+function writing(path: string, write: () => void): void {
+  try {
+    write()
+  } catch (error) {
+    throw new HooklineError("no_input", `${path} can't be written: ${whyRefused(error, path)}`, {
+      cause: error,
+    })
+  }
+}

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useState, useRef } from "preact/hooks"
+import { RequestFailure } from "./api-client.ts"
 import { onReconnected } from "./live.ts"
 
 export interface Loaded<T> {
@@ -41,7 +42,7 @@ export interface Action<T, A extends readonly unknown[]> {
   readonly isBusy: boolean
   /** Result of the last run; undefined: none has ended, or the last one failed. */
   readonly result: T | undefined
-  /** Error of the last run, until the next one starts. */
+  /** Error of the last run, until the next one starts; of one without an answer, until the service answers again. */
   readonly error: unknown
   /** Runs that have ended without an error. */
   readonly count: number
@@ -69,5 +70,11 @@ export function useAction<T, A extends readonly unknown[]>(action: (...args: A) 
       isBusy.current = false
     }
   }
+  // what got no answer can be done again when the service is back: nothing is sent twice by itself
+  const isUnanswered = state.error instanceof RequestFailure && state.error.status === 0
+  useEffect(
+    () => (isUnanswered ? onReconnected(() => setState((it) => ({ ...it, error: undefined }))) : undefined),
+    [isUnanswered],
+  )
   return { ...state, run: (...args) => void run(...args) }
 }

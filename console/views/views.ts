@@ -1,9 +1,9 @@
 import type { ComponentType } from "preact"
 import { overview } from "../live.ts"
+import { Deliveries } from "./deliveries/deliveries.tsx"
 import { Events } from "./events/events.tsx"
 import { OverviewView } from "./overview/overview.tsx"
 import { Refused } from "./refused/refused.tsx"
-import { Replay } from "./replay/replay.tsx"
 import { Send } from "./send/send.tsx"
 
 /** What a tab leads to. A view reads the rest of the address from `route`. */
@@ -30,7 +30,7 @@ export const VIEWS: readonly View[] = [
     badge: () => overview.value?.refused ?? 0,
   },
   { id: "send", title: "Send", goKey: "s", Component: Send },
-  { id: "replay", title: "Replay", goKey: "p", Component: Replay },
+  { id: "replay", title: "Deliveries", goKey: "p", Component: Deliveries },
 ]
 
 export const viewOf = (id: string): View => VIEWS.find((it) => it.id === id) ?? VIEWS[0]!

@@ -158,7 +158,7 @@ describe.skipIf(!hasBrowser())("the page's Overview", () => {
       await route.continue()
     })
     await page.goto(service.adminUrl, { waitUntil: "commit" })
-    await page.getByRole("link", { name: "Replay" }).waitFor()
+    await page.getByRole("link", { name: "Deliveries" }).waitFor()
     const tabs = page.getByRole("navigation", { name: "Views" }).getByRole("link")
     const first = await tabs.allTextContents()
     resolve()

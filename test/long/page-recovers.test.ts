@@ -10,14 +10,7 @@ const VIEWS: readonly (readonly [view: string, shown: (page: Page) => Promise<vo
   ["events", (page) => page.getByLabel("Topic").waitFor()],
 ]
 
-describe.skipIf(!hasBrowser())("a view of the page that is opened while the service is down", () => {
-  const browser = sharedByTests(startBrowser)
-
-  test.each(VIEWS)(
-    "shows its content when the service is back: %s",
-    async (view, shown) => {
-      using folder = temporaryFolder()
-      const configuration = `
+const configurationOf = async (): Promise<string> => `
 [connection:log]
 directory = log
 [pipeline:payments:WebHookSource]
@@ -26,6 +19,15 @@ topic = payments
 [admin]
 listen = 127.0.0.1:${await freePort()}
 `
+
+describe.skipIf(!hasBrowser())("a view of the page that is opened while the service is down", () => {
+  const browser = sharedByTests(startBrowser)
+
+  test.each(VIEWS)(
+    "shows its content when the service is back: %s",
+    async (view, shown) => {
+      using folder = temporaryFolder()
+      const configuration = await configurationOf()
       const running = await startHookline(configuration, { folder: folder.path })
       const { page } = await openPage(browser, running.adminUrl!, { theme: "light", width: 1000 })
       await page.getByRole("heading", { name: "Waiting for the first event" }).waitFor()
@@ -39,4 +41,22 @@ listen = 127.0.0.1:${await freePort()}
     },
     60_000,
   )
+
+  test("what Send got no answer to can be sent when the service is back, and was not sent by itself", async () => {
+    using folder = temporaryFolder()
+    const configuration = await configurationOf()
+    const running = await startHookline(configuration, { folder: folder.path })
+    const { page } = await openPage(browser, `${running.adminUrl}/#/send/payments`)
+    await page.getByLabel("Body").waitFor()
+    await running.stop()
+    const answer = page.getByRole("region", { name: "Answer" })
+    await page.getByRole("button", { name: /^Send/ }).click()
+    await answer.getByText("Hookline does not answer").waitFor()
+    await using _ = await startHookline(configuration, { folder: folder.path })
+    await answer.getByText("The answer, and the event that it becomes, appear here.").waitFor()
+    await page.getByRole("button", { name: /^Send/ }).click()
+    await answer.getByText("published as").waitFor()
+    await answer.getByText("payments / 0 @ 0").waitFor()
+    await page.context().close()
+  }, 60_000)
 })

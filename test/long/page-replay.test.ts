@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import type { Page } from "playwright-core"
-import { accessibilityFindings, hasBrowser, openPage, startBrowser } from "../support/browser.ts"
+import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
 import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { Receiver } from "../support/receiver.ts"
 import { overflowPx } from "../support/page.ts"
@@ -36,25 +36,33 @@ const started = async (page: Page): Promise<void> => {
 }
 
 test.skipIf(!hasBrowser())(
-  "a forward is paused and resumed by its button",
+  "a forward is paused and resumed by its button among the deliveries, and the overview counts what waits",
   async () => {
     using folder = temporaryFolder()
     await using receiver = new Receiver()
     const text = `${CONFIGURATION}[forward:shop]\nfrom = log/payments\nurl = ${receiver.url}\n`
     await using running = await startHookline(text, { folder: folder.path })
     await using browser = await startBrowser()
-    const { page, faults } = await openPage(browser, running.adminUrl!)
+    const { page, faults } = await openPage(browser, `${running.adminUrl}/#/replay`)
     const post = () => fetch(running.urls["payments"]!, { method: "POST", body: "{}" })
     await post()
     await receiver.count(1)
     await page.getByRole("button", { name: "Pause shop" }).click()
     await page.getByRole("cell", { name: "paused", exact: true }).waitFor()
     await post()
-    await page.getByText("Forward shop is paused, and records wait.").waitFor()
+    await page.getByRole("cell", { name: "1", exact: true }).first().waitFor()
     expect(await accessibilityFindings(page)).toEqual([])
+    await page.setViewportSize({ width: 390, height: 800 })
+    expect(await overflowPx(page)).toBe(0)
+    expect(await accessibilityFindings(page)).toEqual([])
+    await press(page, "g", "o")
+    await page.getByText("Forward shop is paused, and records wait.").waitFor()
+    await page.locator(".figure", { hasText: "unsent" }).getByText(/^▲1$/).waitFor()
+    await page.getByRole("link", { name: "unsent" }).click()
     expect(receiver.all).toHaveLength(1)
     await page.getByRole("button", { name: "Resume shop" }).click()
     await receiver.count(2)
+    await page.setViewportSize({ width: 1280, height: 800 })
     await page.getByRole("cell", { name: "running", exact: true }).waitFor()
     expect(faults).toEqual([])
   },

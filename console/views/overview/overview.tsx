@@ -1,14 +1,13 @@
-import type { ComponentChildren, Ref } from "preact"
+import type { Ref } from "preact"
 import { useRef, useState } from "preact/hooks"
-import { mayAct, post } from "../../api-client.ts"
 import type { Attention, ReconcileOverview, Overview as OverviewAnswer, PipelineOverview } from "../../api.ts"
-import { ErrorNote, Skeleton } from "../../components/loading.tsx"
+import { Skeleton } from "../../components/loading.tsx"
 import { Split } from "../../components/split.tsx"
+import { Table } from "../../components/table.tsx"
 import { State } from "../../components/values.tsx"
 import { formatCounted, formatDateTime } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { overview } from "../../live.ts"
-import { useAction } from "../../request-hooks.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
 import { FirstRun } from "../first-run/first-run.tsx"
 import { useIsFirstRun } from "../first-run/is-first-run.ts"
@@ -27,7 +26,6 @@ export function OverviewView() {
       <AttentionList items={it.attention} />
       {isFirstRun || <TotalsBand totals={it.totals} />}
       {isFirstRun ? <FirstRun /> : <Pipelines it={it} />}
-      {it.forwards.length > 0 && <Forwards forwards={it.forwards} />}
       {it.reconciles.map((each) => (
         <Certificates key={each.id} it={each} />
       ))}
@@ -152,42 +150,6 @@ const Certificates = ({ it: { id, problem, window, certificates } }: { it: Recon
   />
 )
 
-/** Where records are posted to, and how many wait. */
-const Forwards = ({ forwards }: { forwards: OverviewAnswer["forwards"] }) => (
-  <Table
-    caption="Forwarding"
-    columns={["Forward", "From", "To", "Waiting", "Delivered", "Refused", "State", ""]}
-    rows={forwards.map(({ id, from, url, lag, delivered, refused, paused, problem }) => [
-      id,
-      from,
-      url,
-      lag ?? "-",
-      delivered,
-      refused,
-      problem ?? (paused ? "paused" : "running"),
-      <PauseButton key={id} id={id} paused={paused} />,
-    ])}
-  />
-)
-
-function PauseButton({ id, paused }: { id: string; paused: boolean }) {
-  const action = paused ? "resume" : "pause"
-  const { isBusy, error, run } = useAction(() => post(`forwards/${encodeURIComponent(id)}/${action}`))
-  return (
-    <>
-      <button
-        type="button"
-        aria-label={`${paused ? "Resume" : "Pause"} ${id}`}
-        disabled={isBusy || !mayAct.value}
-        onClick={run}
-      >
-        {paused ? "Resume" : "Pause"}
-      </button>
-      {error !== undefined && <ErrorNote error={error} />}
-    </>
-  )
-}
-
 /** The other replicas of the service. */
 const Replicas = ({ replicas }: { replicas: OverviewAnswer["replicas"] }) => (
   <Table
@@ -199,36 +161,6 @@ const Replicas = ({ replicas }: { replicas: OverviewAnswer["replicas"] }) => (
       problem ?? state ?? "-",
     ])}
   />
-)
-
-interface TableProps {
-  readonly caption: string
-  readonly columns: readonly string[]
-  readonly rows: readonly (readonly ComponentChildren[])[]
-}
-
-const Table = ({ caption, columns, rows }: TableProps) => (
-  <table class="certificates">
-    <caption>{caption}</caption>
-    <thead>
-      <tr>
-        {columns.map((name) => (
-          <th key={name} scope="col">
-            {name}
-          </th>
-        ))}
-      </tr>
-    </thead>
-    <tbody>
-      {rows.map((cells, at) => (
-        <tr key={at}>
-          {cells.map((text, column) => (
-            <td key={column}>{text}</td>
-          ))}
-        </tr>
-      ))}
-    </tbody>
-  </table>
 )
 
 /** More than these, and the rest is shown on request, so that the pipelines stay in sight. */

@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks"
 import type { Totals } from "../../api.ts"
 import { Age, Duration, StateIcon } from "../../components/values.tsx"
 import { formatCount, formatRate, formatShare } from "../../format.ts"
+import { hrefOf } from "../../router.ts"
 import { Curve } from "./curve.tsx"
 
 /** From these on a figure is marked. */
@@ -24,8 +25,15 @@ export function TotalsBand({ totals }: { totals: Totals }) {
           <Duration ms={totals.p99_ms} />
         </Figure>
         <Figure
-          name={totals.oldest_unsent_at === null ? "unsent" : "unsent, oldest for "}
-          note={totals.oldest_unsent_at !== null && <Age ms={totals.oldest_unsent_at} />}
+          name="unsent"
+          href={hrefOf("replay")}
+          note={
+            totals.oldest_unsent_at !== null && (
+              <>
+                , oldest for <Age ms={totals.oldest_unsent_at} />
+              </>
+            )
+          }
           isMarked={unsent > 0}
         >
           {formatCount(unsent)}
@@ -43,16 +51,17 @@ export function TotalsBand({ totals }: { totals: Totals }) {
 
 interface FigureProps {
   readonly name: string
+  readonly href?: string
   /** Follows the name. */
   readonly note?: ComponentChildren
   readonly isMarked?: boolean
   readonly children: ComponentChildren
 }
 
-const Figure = ({ name, note, isMarked = false, children }: FigureProps) => (
+const Figure = ({ name, href, note, isMarked = false, children }: FigureProps) => (
   <div class="figure">
     <dt class="muted">
-      {name}
+      {href === undefined ? name : <a href={href}>{name}</a>}
       {note}
     </dt>
     <dd class="number">

@@ -161,15 +161,21 @@ export class PipelineHistory {
     return this.#quantile(q, sum)
   }
 
+  /** The sparkline of what was refused or dropped for a reason; none: nothing was. */
+  sparklineOf(outcome: "rejected" | "dropped", reason: string, points: number): (number | null)[] {
+    const series = (outcome === "dropped" ? this.#dropped : this.#refused).get(reason)
+    return series === undefined ? [] : this.sparkline(points, series)
+  }
+
   /** Accepted events a second, of groups of complete steps, the oldest first; null: before the start. */
-  sparkline(points: number): (number | null)[] {
+  sparkline(points: number, series = this.#accepted): (number | null)[] {
     const steps = STEPS / points
     return Array.from({ length: points }, (_, at) => {
       const first = this.#step - STEPS + at * steps
       const known = Math.max(first, stepOf(this.#startMs))
       const until = first + steps
       if (known >= until) return null
-      return rounded((this.#accepted.sum(known, until - 1) / ((until - known) * STEP_MS)) * 1000)
+      return rounded((series.sum(known, until - 1) / ((until - known) * STEP_MS)) * 1000)
     })
   }
 

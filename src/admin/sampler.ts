@@ -1,6 +1,6 @@
 import { steadyMs } from "../clock/clock.ts"
 import { inSlices } from "../clock/slices.ts"
-import { History } from "./history.ts"
+import { History, type ActivitySample } from "./history.ts"
 import { STEP_MS } from "./pipeline-history.ts"
 import type { Service } from "./service.ts"
 
@@ -11,6 +11,8 @@ const FRESH_MS = 100
 export class Sampler {
   readonly history = new History(steadyMs())
   readonly outages = new Outages()
+  /** The last ones. */
+  samples: readonly ActivitySample[] = []
   readonly #service: Pick<Service, "activity" | "readiness">
   readonly #failed: (error: unknown) => void
   #timer: Timer | undefined
@@ -56,6 +58,7 @@ export class Sampler {
       const samples = await this.#service.activity()
       const nowMs = steadyMs()
       await inSlices(this.history.take(samples, nowMs, Date.now()))
+      this.samples = samples
       this.#sampledMs = nowMs
       this.outages.see((await this.#service.readiness()).connections, Date.now())
     } catch (error) {

@@ -5,6 +5,7 @@ import type { Servers } from "../http/server.ts"
 import type { ReadinessState, Silence } from "../telemetry/gauges.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { LogLevel } from "../telemetry/log.ts"
+import type { SourceLimits } from "../verify/explain/advice.ts"
 import type { Report } from "../verify/explain/report.ts"
 import type { EventLocations } from "../verify/presets/event-locations.ts"
 import type { Verification } from "../verify/presets/providers.ts"
@@ -109,6 +110,8 @@ export interface PipelineInfo {
   /** Its path, which a `*` may end, and the URL of it that schemes sign. */
   readonly path: string
   readonly signedUrl: string
+  /** Of its source. */
+  readonly limits: SourceLimits
   /** The connection of its sink. */
   readonly connection: string
   readonly topic: string

@@ -40,10 +40,16 @@ export function headingOf(provider: ProviderRef): readonly string[] {
 }
 
 function resultLines(
-  { is_verified, result, sender, mistakes, configuration, note }: CaptureExplanation,
+  { is_verified, result, sender, mistakes, advice, configuration, note }: CaptureExplanation,
   hints: readonly string[],
 ): readonly string[] {
-  const answered = [result, ...(sender === null ? [] : [sender])]
+  const answered = [
+    result,
+    ...(sender === null ? [] : [sender]),
+    ...(advice === null ? [] : ["", advice.text]),
+    ...linesUnder(undefined, advice?.excerpt),
+    ...linesUnder("In the configuration file:", advice?.configuration),
+  ]
   if (is_verified) return answered
   const described = (isCertain: boolean): string[] =>
     mistakes
@@ -54,11 +60,16 @@ function resultLines(
     ...answered,
     ...(found.length > 0 ? ["", "Likely mistake:", ...found] : []),
     ...hints,
-    ...(configuration === null ? [] : ["", "In the configuration file:", "", ...configuration.split("\n")]),
+    ...linesUnder("In the configuration file:", configuration),
     ...(possible.length > 0 ? ["", "No known mistake explains it. Possible causes:", ...possible] : []),
     ...(note === null ? [] : ["", `Note: ${note}`]),
   ]
 }
+
+const linesUnder = (title: string | undefined, text: string | null | undefined): readonly string[] =>
+  text === null || text === undefined
+    ? []
+    : ["", ...(title === undefined ? [] : [title, ""]), ...text.split("\n")]
 
 /** How to check an old request, where its time is what is wrong with it. */
 export const timeHints = ({ mistakes }: Report): readonly string[] =>

@@ -9,6 +9,7 @@ import { parsePublicUrl, publicUrl as signedUrl } from "../http/public-url.ts"
 import type { ActivitySample } from "../admin/history.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
+import type { SourceLimits } from "../verify/explain/advice.ts"
 import { notJudged } from "../verify/explain/report.ts"
 import { describeChanges } from "./configuration-diff.ts"
 import { explainRequest, verificationsOf } from "./explain-request.ts"
@@ -121,6 +122,7 @@ function pipelinesOf({ plan, listening }: Running): PipelineInfo[] {
       get signedUrl() {
         return signedUrlOf(pipeline, url)
       },
+      limits: pipeline.source.values as unknown as SourceLimits,
       connection: connection ?? first,
       topic: topic ?? "",
       event: sender?.event ?? {},

@@ -171,14 +171,14 @@ function captureLimits({ admin }: Plan, workers: number): CaptureLimits {
 
 /** @returns opens the new listeners, which accept connections from then on */
 function* prepareListeners(
-  { service, admin }: Plan,
+  { service }: Plan,
   { pipelines, servers, tracer }: Pick<ActivePlan, "pipelines" | "tracer"> & { servers: Servers | undefined },
   { membership, from, onAnswer, captures, requestLog, metrics }: ReloadDependencies,
 ): Steps<() => { readonly servers: Servers; readonly change: ServersChange }> {
   const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
   const workers = membership?.workers ?? 1
   const limits: Limits = {
-    capture: captureOf(admin) === "off" ? undefined : captures,
+    capture: captures,
     maxInFlightBytes: Math.floor((service.max_in_flight_bytes ?? defaultInFlightBytes(workers)) / workers),
     bodyTimeoutMs: service.body_timeout,
     maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),

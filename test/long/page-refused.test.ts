@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import type { Page } from "playwright-core"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
-import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
+import {
+  reload,
+  sharedByTests,
+  startHookline,
+  temporaryFolder,
+  type RunningHookline,
+} from "../support/hookline.ts"
 import { copiedText, overflowPx } from "../support/page.ts"
 import { postAsStripe } from "../support/stripe-events.ts"
 
@@ -31,6 +37,7 @@ const statusOf = async (url: string, init: RequestInit): Promise<number> =>
   (await fetch(url, { method: "POST", ...init })).status
 
 const rows = (page: Page) => page.getByRole("list", { name: "Requests, newest first" }).getByRole("link")
+const groups = (page: Page) => page.getByRole("list", { name: "By pipeline and reason" }).locator("> li")
 const detail = (page: Page) => page.getByRole("region", { name: "Request" })
 
 describe.skipIf(!hasBrowser())("Refused", () => {
@@ -43,10 +50,13 @@ describe.skipIf(!hasBrowser())("Refused", () => {
     const { page } = await openPage(browser, `${running.adminUrl}/#/refused`)
     expect(await statusOf(running.urls["open"]!, { body: '{"too":"large"}' })).toBe(413)
     await rows(page).click()
+    await detail(page).getByText("have its sender send it again").waitFor()
+    expect(await detail(page).getByRole("button", { name: "Send it again now" }).count()).toBe(0)
     await detail(page).getByRole("tab", { name: "Raw" }).click()
     await detail(page).getByText("It was refused before its body was read.").waitFor()
-    await press(page, "r")
-    await detail(page).getByText("have its sender send it again").waitFor()
+    await press(page, "f")
+    await page.getByText("Copied: configuration").waitFor()
+    expect(await copiedText(page)).toBe("[pipeline:open:WebHookSource]\nmax_body_bytes = 1KiB")
   }, 30_000)
 
   test("why a request got 503 is said once, with what becomes of it", async () => {
@@ -71,7 +81,7 @@ topic = down
     await detail(page).getByText("so the signature can't be checked").waitFor()
     const shown = (await detail(page).innerText()).toLowerCase()
     expect(shown.match(/the broker did not acknowledge/g)).toHaveLength(1)
-    expect(shown).toContain("its sender is told to send it again")
+    expect(shown).toContain("the sender sends it again")
   }, 30_000)
 
   test("where requests are not captured, the page says how to have them captured", async () => {
@@ -80,6 +90,9 @@ topic = down
       folder: folder.path,
     })
     const { page, faults } = await openPage(browser, `${running.adminUrl}/#/refused`)
+    expect(await statusOf(running.urls["open"]!, { body: "no json" })).toBe(400)
+    await groups(page).filter({ hasText: "not valid JSON" }).waitFor()
+    await page.locator(".badge", { hasText: "1" }).waitFor()
     await page.getByRole("heading", { name: "Requests are not captured" }).waitFor()
     await page.getByRole("button", { name: "Copy configuration" }).click()
     const copied = await copiedText(page)
@@ -99,9 +112,90 @@ topic = down
     await more.click()
     await more.waitFor({ state: "detached" })
     expect(await rows(page).count()).toBe(130)
+    await groups(page).getByText("130", { exact: true }).waitFor()
     await rows(page).first().click()
     await detail(page).getByRole("heading", { name: "400 The body is not JSON" }).waitFor()
     expect(await overflowPx(page)).toBe(0)
     expect(await accessibilityFindings(page)).toEqual([])
   }, 30_000)
+
+  /** 40 requests of another secret after 5 verified ones, one that is not signed, two that are no JSON and three duplicates. */
+  const sendAll = async ({ urls }: RunningHookline): Promise<void> => {
+    const payments = urls["payments"]!
+    for (let n = 0; n < 8; n++) await postAsStripe(payments, SECRET, BODY.replace("evt_1", `evt_${n % 5}`))
+    for (let n = 0; n < 40; n++) await postAsStripe(payments, "whsec_obviously_other", BODY)
+    expect(await statusOf(payments, { body: BODY })).toBe(401)
+    for (const body of ['{"id":"evt_1",}', "[1]"]) expect(await statusOf(urls["open"]!, { body })).toBe(400)
+  }
+  const DEDUPLICATED = "[pipeline:payments:Deduplicator]\n[pipeline:payments:BrokerSink]"
+  const capturing = (capture: string): string =>
+    configuration(0, SECRET, `capture = ${capture}\ncapture_max_requests = 20`).replace(
+      "[pipeline:payments:BrokerSink]",
+      DEDUPLICATED,
+    )
+
+  test("refused requests are grouped by pipeline and reason, with what the log says, all that came, and whose fault it is", async () => {
+    using folder = temporaryFolder()
+    await using running = await startHookline(capturing("refused"), { folder: folder.path })
+    await sendAll(running)
+    const { page, faults } = await openPage(browser, `${running.adminUrl}/#/refused`)
+    await page.locator(".badge", { hasText: "43" }).waitFor()
+    expect(await groups(page).count()).toBe(4)
+    const wrongSecret = groups(page).filter({ hasText: "No secret or key matches: signature mismatch" })
+    await wrongSecret.getByText("40", { exact: true }).waitFor()
+    await wrongSecret.getByText("8 requests verified, the last at").waitFor()
+    await groups(page).filter({ hasText: "no Stripe-Signature" }).getByText("It is not signed").waitFor()
+    // the newest is open, and the flood has displaced none of the others
+    await rows(page).getByText("expected { at byte 0").waitFor()
+    await groups(page).filter({ hasText: "expected a name in quotes" }).getByRole("button").click()
+    await rows(page).click()
+    await detail(page).getByText('{"id":"evt_1",}\n              ^').waitFor()
+    await detail(page).getByRole("button", { name: "Copy the lines for [pipeline:open:Decoder]" }).click()
+    expect(await copiedText(page)).toBe("[pipeline:open:Decoder]\nformat = auto")
+    await press(page, "Escape")
+    await wrongSecret.getByRole("button").click()
+    await rows(page).first().waitFor()
+    // a reload of the page opens the same
+    await page.reload()
+    await rows(page).first().waitFor()
+    expect(await groups(page).getByRole("button", { expanded: true }).innerText()).toContain("payments")
+    expect(faults).toEqual([])
+  }, 30_000)
+
+  test("dropped events are counted by reason, and listed where they are captured", async () => {
+    using folder = temporaryFolder()
+    await using running = await startHookline(capturing("refused"), { folder: folder.path })
+    await sendAll(running)
+    const { page } = await openPage(browser, `${running.adminUrl}/#/refused`)
+    await page.getByLabel("Outcome").selectOption({ label: "Dropped and duplicates" })
+    const duplicates = groups(page).filter({ hasText: "published before" })
+    await duplicates.getByText("3", { exact: true }).waitFor()
+    await duplicates.getByText("Nothing is missing").waitFor()
+    await duplicates.getByRole("heading", { name: "Dropped requests are not captured" }).waitFor()
+    expect(await reload(running, folder.path, capturing("all"))).toBe("reloaded")
+    expect((await postAsStripe(running.urls["payments"]!, SECRET, BODY)).status).toBe(200)
+    await rows(page).click()
+    await detail(page).getByText("The request is verified.").waitFor()
+    await duplicates.getByText("4", { exact: true }).waitFor()
+  }, 30_000)
+
+  test("it fits and is accessible in both themes and three widths", async () => {
+    using folder = temporaryFolder()
+    await using running = await startHookline(capturing("refused"), { folder: folder.path })
+    await sendAll(running)
+    for (const theme of ["light", "dark"] as const)
+      for (const width of [1440, 768, 390]) {
+        const { page, faults } = await openPage(browser, `${running.adminUrl}/#/refused`, { theme, width })
+        await groups(page).filter({ hasText: "expected a name in quotes" }).getByRole("button").click()
+        await rows(page).click()
+        await detail(page).getByRole("button", { name: "Copy the lines" }).waitFor()
+        expect(await accessibilityFindings(page)).toEqual([])
+        expect(await overflowPx(page)).toBe(0)
+        await page.goto(`${running.adminUrl}/#/refused?outcome=dropped`)
+        await page.getByRole("heading", { name: "Dropped requests are not captured" }).waitFor()
+        expect(await accessibilityFindings(page)).toEqual([])
+        expect([await overflowPx(page), ...faults]).toEqual([0])
+        await page.context().close()
+      }
+  }, 60_000)
 })

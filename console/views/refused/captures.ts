@@ -10,6 +10,8 @@ export interface CaptureFilter {
   readonly pipeline: string
   /** Empty: of all. */
   readonly outcome: CaptureSummary["outcome"] | ""
+  /** Empty: of all. */
+  readonly reason: string
 }
 
 const PAGE = 100
@@ -24,7 +26,7 @@ export function useCaptures(filter: CaptureFilter) {
   const [came, setCame] = useState<readonly CaptureSummary[]>([])
   const [older, setOlder] = useState<{ captures: readonly CaptureSummary[]; isEnd: boolean }>()
   const page = (before?: string, signal?: AbortSignal): Promise<CaptureSummary[]> =>
-    get("captures", { pipeline: filter.pipeline, outcome: filter.outcome, before, limit: PAGE }, signal)
+    get("captures", { ...filter, before, limit: PAGE }, signal)
   const first = useLoad((signal) => page(undefined, signal), [])
   useEffect(() => {
     const known = newestCapture.peek()
@@ -50,8 +52,10 @@ export function useCaptures(filter: CaptureFilter) {
   return { list, error: first.error, showOlder: isEnd ? undefined : showOlder, reload }
 }
 
-export const passes = (it: CaptureSummary, { pipeline, outcome }: CaptureFilter): boolean =>
-  (pipeline === "" || it.pipeline === pipeline) && (outcome === "" || it.outcome === outcome)
+export const passes = (it: CaptureSummary, filter: CaptureFilter): boolean =>
+  (["pipeline", "outcome", "reason"] as const).every(
+    (name) => filter[name] === "" || it[name] === filter[name],
+  )
 
 /** Each capture once: one that came while the list was loaded is in both. */
 export function newestFirst(captures: readonly CaptureSummary[]): readonly CaptureSummary[] {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks"
 import { get, mayAct, post } from "../../api-client.ts"
-import type { CaptureDetail, SendResult } from "../../api.ts"
+import type { CaptureDetail, CaptureExplanation, SendResult } from "../../api.ts"
 import { bytesOfBase64, shownTextOf } from "../../base64.ts"
 import { copy } from "../../clipboard.ts"
 import { DetailTabs } from "../../components/detail-tabs.tsx"
@@ -11,7 +11,7 @@ import { Bytes, RecordLink, Time } from "../../components/values.tsx"
 import { curlOf } from "../../curl.ts"
 import { onReplica, sentence } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
-import { useAction, useLoad } from "../../request-hooks.ts"
+import { useAction, useLoad, type Loaded } from "../../request-hooks.ts"
 import { Explanation } from "./explanation.tsx"
 
 interface PanelProps {
@@ -33,55 +33,54 @@ export function CaptureDetailPanel({ id, close }: PanelProps) {
 const TABS = ["Explanation", "JSON", "Raw", "Headers"] as const
 
 function Opened({ capture, close }: { capture: CaptureDetail; close: () => void }) {
-  const { summary, headers, detail, record, is_masked } = capture
+  const { summary, headers, is_masked } = capture
+  const { id } = summary
   const [tab, chooseTab] = useState<(typeof TABS)[number]>("Explanation")
-  const resend = useAction(() => post<SendResult>(`captures/${encodeURIComponent(summary.id)}/resend`))
+  const resend = useAction(() => post<SendResult>(`captures/${encodeURIComponent(id)}/resend`))
+  const explained = useLoad(
+    (signal) => get<CaptureExplanation>(`captures/${encodeURIComponent(id)}/explanation`, {}, signal),
+    [id, resend.count],
+  )
+  const fix = fixOf(explained.value)
+  const cantResend = whyNotAgain(capture)
   const copyCurl = (): void => void copy(curlOfCapture(capture), "curl")
+  const copyFix = (): void => void copy(fix!, "configuration")
   useShortcuts("The request", [
-    { keys: "r", label: "Send it again now", run: resend.run },
+    ...(cantResend === undefined ? [{ keys: "r", label: "Send it again now", run: resend.run }] : []),
+    ...(fix === undefined ? [] : [{ keys: "f", label: "Copy the fix", run: copyFix }]),
     { keys: "c", label: "Copy as curl", run: copyCurl },
   ])
   return (
     <>
-      <div class="detail-head">
-        <div class="detail-title">
-          <h2>
-            <span class={`status status-${summary.outcome}`}>{summary.status}</span> {sentence(summary.words)}
-          </h2>
-          <button type="button" class="quiet icon" aria-label="Close the request" onClick={close}>
-            ✕
-          </button>
-        </div>
-        {detail !== null && detail !== summary.words && <p>{sentence(detail)}</p>}
-        <p class="facts">
-          <span>
-            {summary.method} {summary.path}
-          </span>
-          {summary.pipeline !== null && <span>{summary.pipeline}</span>}
-          <Time ms={summary.at} withDate />
-          {summary.bytes !== null && <Bytes value={summary.bytes} />}
-          <span>
-            from {summary.remote_address}
-            {onReplica(summary.replica)}
-          </span>
-          {record !== null && <RecordLink record={record} />}
-        </p>
-      </div>
+      <Head capture={capture} close={close} />
       <div class="detail-foot">
-        <button type="button" class="primary" disabled={resend.isBusy || !mayAct.value} onClick={resend.run}>
-          Send it again now <kbd>r</kbd>
-        </button>
+        {fix !== undefined && (
+          <button type="button" class="primary" onClick={copyFix}>
+            Copy the lines for {sectionOf(fix)} <kbd>f</kbd>
+          </button>
+        )}
+        {cantResend === undefined && (
+          <button
+            type="button"
+            class={fix === undefined && isWorthRepeating(capture, explained.value) ? "primary" : undefined}
+            disabled={resend.isBusy || !mayAct.value}
+            onClick={resend.run}
+          >
+            Send it again now <kbd>r</kbd>
+          </button>
+        )}
         <button type="button" onClick={copyCurl}>
           Copy as curl <kbd>c</kbd>
         </button>
       </div>
+      {cantResend !== undefined && <p class="cant-resend muted">{cantResend}</p>}
       <div class="resend" role="status">
         {resend.result !== undefined && <SendAnswer result={resend.result} />}
       </div>
       {resend.error !== undefined && <ErrorNote error={resend.error} />}
       <DetailTabs label="Request" names={TABS} chosen={tab} choose={(it) => chooseTab(it)}>
         {tab === "Explanation" ? (
-          <Explanation capture={capture} version={resend.count} />
+          <Explained explained={explained} />
         ) : (
           <>
             {is_masked && <p class="masked muted">Secrets and signatures are masked.</p>}
@@ -97,6 +96,67 @@ function Opened({ capture, close }: { capture: CaptureDetail; close: () => void 
       </DetailTabs>
     </>
   )
+}
+
+function Head({
+  capture: { summary, detail, record },
+  close,
+}: {
+  capture: CaptureDetail
+  close: () => void
+}) {
+  return (
+    <div class="detail-head">
+      <div class="detail-title">
+        <h2>
+          <span class={`status status-${summary.outcome}`}>{summary.status}</span> {sentence(summary.words)}
+        </h2>
+        <button type="button" class="quiet icon" aria-label="Close the request" onClick={close}>
+          ✕
+        </button>
+      </div>
+      {detail !== null && detail !== summary.words && <p>{sentence(detail)}</p>}
+      <p class="facts">
+        <span>
+          {summary.method} {summary.path}
+        </span>
+        {summary.pipeline !== null && <span>{summary.pipeline}</span>}
+        <Time ms={summary.at} withDate />
+        {summary.bytes !== null && <Bytes value={summary.bytes} />}
+        <span>
+          from {summary.remote_address}
+          {onReplica(summary.replica)}
+        </span>
+        {record !== null && <RecordLink record={record} />}
+      </p>
+    </div>
+  )
+}
+
+/** Lines of the configuration that would mend it; undefined: none are known. */
+function fixOf(explanation: CaptureExplanation | undefined): string | undefined {
+  const lines = explanation?.advice?.configuration ?? explanation?.configuration ?? undefined
+  // a secret is described in a comment, not spelled
+  return lines?.split("\n").some((line) => /^[^[#]/.test(line)) === true ? lines : undefined
+}
+
+const sectionOf = (lines: string): string => /^\[.*\]$/m.exec(lines)![0]
+
+function whyNotAgain({ summary, body_base64 }: CaptureDetail): string | undefined {
+  if (summary.pipeline === null) return "It can't be sent again: no pipeline has its path."
+  if (body_base64 !== null || summary.method !== "POST") return undefined
+  return `It can't be sent again from here, since its body was not ${summary.bytes === null ? "read" : "kept"}: have its sender send it again.`
+}
+
+/** Whether the answer may be another one now, with the settings and the broker as they are. */
+const isWorthRepeating = ({ summary }: CaptureDetail, explanation: CaptureExplanation | undefined): boolean =>
+  [429, 500, 503].includes(summary.status) ||
+  (explanation?.is_verified === true && summary.reason.startsWith("unverified_"))
+
+function Explained({ explained: { value, error, reload } }: { explained: Loaded<CaptureExplanation> }) {
+  if (error !== undefined) return <ErrorNote error={error} retry={reload} />
+  if (value === undefined) return <Skeleton rows={6} label="Explaining" />
+  return <Explanation explanation={value} />
 }
 
 function Body({ capture, asJson }: { capture: CaptureDetail; asJson: boolean }) {

@@ -1,36 +1,29 @@
-import { get } from "../../api-client.ts"
-import type { CaptureDetail, CaptureExplanation } from "../../api.ts"
-import { ErrorNote, Skeleton } from "../../components/loading.tsx"
+import type { CaptureExplanation } from "../../api.ts"
 import { CodeBlock, State } from "../../components/values.tsx"
-import { overview } from "../../live.ts"
-import { useLoad } from "../../request-hooks.ts"
-import { adviceOn } from "./advice.ts"
 
 /** What `hookline verify` says of a captured request, with the pipeline's settings as they are now. */
-export function Explanation({ capture, version }: { capture: CaptureDetail; version: number }) {
-  const { id } = capture.summary
-  const { value, error, reload } = useLoad(
-    (signal) => get<CaptureExplanation>(`captures/${encodeURIComponent(id)}/explanation`, {}, signal),
-    [id, version],
-  )
-  if (error !== undefined) return <ErrorNote error={error} retry={reload} />
-  if (value === undefined) return <Skeleton rows={6} label="Explaining" />
+export function Explanation({ explanation }: { explanation: CaptureExplanation }) {
   return (
     <div class="explanation">
-      <ToDo capture={capture} />
-      <Report explanation={value} />
+      <ToDo advice={explanation.advice} />
+      <Report explanation={explanation} />
     </div>
   )
 }
 
 /** What to do about a request that was refused for another reason than its signature. */
-function ToDo({ capture }: { capture: CaptureDetail }) {
-  const advice = adviceOn(capture, overview.value?.pipelines ?? [])
-  if (advice === undefined) return null
+function ToDo({ advice }: Pick<CaptureExplanation, "advice">) {
+  if (advice === null) return null
   return (
     <section>
       <p>{advice.text}</p>
-      {advice.configuration !== undefined && <CodeBlock text={advice.configuration} what="configuration" />}
+      {advice.excerpt !== null && (
+        // it may have to be scrolled
+        <pre class="excerpt" tabIndex={0} aria-label="Where the body is no JSON">
+          {advice.excerpt}
+        </pre>
+      )}
+      {advice.configuration !== null && <CodeBlock text={advice.configuration} what="configuration" />}
     </section>
   )
 }

@@ -28,6 +28,20 @@ export const ReasonTally = Type.Object({
   count,
   first_at: time,
   last_at: time,
+  advice: nullable(Type.String({ description: "What to do, in a sentence." })),
+  sparkline: Type.Array(nullable(Type.Number()), {
+    description:
+      "A second, of the last 15 minutes, the oldest first; null: before the start. Of no pipeline: none.",
+  }),
+  verified: nullable(
+    Type.Object(
+      { count, last_at: nullable(time) },
+      {
+        description:
+          "Events of the pipeline that were verified, since the start of each process; null: the reason is not its verification.",
+      },
+    ),
+  ),
 })
 
 export const CaptureDetail = Type.Object({
@@ -82,6 +96,21 @@ export const CaptureExplanation = Type.Object({
     }),
   ),
   sender: nullable(Type.String({ description: "What the sender does after the answer; null: not known." })),
+  advice: nullable(
+    Type.Object(
+      {
+        text: Type.String(),
+        excerpt: nullable(
+          Type.String({ description: "Where the body is no JSON: the text, and a mark beneath the place." }),
+        ),
+        configuration: nullable(Type.String({ description: "Lines of pipelines.conf that would mend it." })),
+      },
+      {
+        description:
+          "What to do about a request that was refused for another reason than its signature; null: nothing is known.",
+      },
+    ),
+  ),
   configuration: nullable(Type.String({ description: "Lines of pipelines.conf that would mend it." })),
   note: nullable(Type.String()),
   warnings: Type.Array(Type.String(), { description: "Doubts about the secrets." }),

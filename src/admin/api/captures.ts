@@ -1,4 +1,5 @@
 import { Type } from "./shape.ts"
+import { adviceOn, unknownPath } from "../../verify/explain/advice.ts"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import { notJudged } from "../../verify/explain/report.ts"
 import type { ActFields } from "../audit.ts"
@@ -271,12 +272,18 @@ const headersOf = (headers: CapturedRequest["headers"]): Headers =>
   new Headers(headers.map(([name, value]): [string, string] => [name, value]))
 
 async function explanationOf(captured: CapturedRequest, service: Service): Promise<CaptureExplanation> {
-  const { pipeline, cameAtMs, body, outcome, reason } = captured
-  if (pipeline === null) return notJudged(null, "No pipeline has this path.")
+  const { pipeline, cameAtMs, body, outcome, reason, status, headers } = captured
+  const pipelines = service.pipelines()
+  if (pipeline === null) return notJudged(null, unknownPath(pipelines.map(({ path }) => path)))
   const report = await service.explain(pipeline, { ...signedOf(captured), body }, cameAtMs)
+  const limits = pipelines.find(({ id }) => id === pipeline)?.limits
+  const masked =
+    body && (await maskRequest(signedOf(captured), service.verifications(pipeline), cameAtMs)).body
+  const asked = { reason, pipeline, headers: headersOf(headers), body: masked }
   const isVerifiedNow = report.is_verified && outcome === "rejected"
   return {
     ...report,
+    advice: outcome === "accepted" ? null : adviceOn(asked, status, limits),
     result: isVerifiedNow ? `${report.result} ${whyNotThen(reason)}` : report.result,
   }
 }

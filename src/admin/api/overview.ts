@@ -32,7 +32,7 @@ import {
 } from "./shapes.ts"
 
 /** Points of a sparkline, of 15 minutes. */
-const POINTS = 60
+export const POINTS = 60
 const REASONS_LISTED = 20
 
 export interface OverviewDeps {

@@ -3,6 +3,7 @@ import { findFamily, makeVerifier, nameOf, presetOf } from "../presets/providers
 import { secretWarnings } from "../presets/secret-warnings.ts"
 import { factsOf } from "../presets/sender-facts.ts"
 import { REASON_WORDS, Verified, type Explanation } from "../verifier.ts"
+import type { Advice } from "./advice.ts"
 import { concealer, masker, type Conceal } from "./conceal.ts"
 import type { RequestDiagnosis } from "./diagnosis.ts"
 import { exampleHeaders } from "./example.ts"
@@ -26,6 +27,8 @@ export interface Report {
   mistakes: ReportedMistake[]
   /** What the sender does after the answer that it gets; null: not known. */
   sender: string | null
+  /** What to do about a request that was refused for another reason than its signature; null: nothing is known. */
+  advice: Advice | null
   /** Lines of the configuration file against the first mistake that has any. */
   configuration: string | null
   /** The provider's pitfalls. */
@@ -63,6 +66,7 @@ export const notJudged = (provider: string | null, result: string): Report => ({
   steps: [],
   mistakes: [],
   sender: null,
+  advice: null,
   configuration: null,
   note: null,
   warnings: [],
@@ -94,6 +98,7 @@ export async function reportOf(
     steps: await stepsOf(inquiry, diagnosis, { show, masksSignatures }),
     mistakes: [...described(found, true), ...described(possible, false)],
     sender: afterAnswer(inquiry, explanation),
+    advice: null,
     configuration: suggested === undefined ? null : show(suggested),
     note: preset?.note ?? null,
     warnings: secretWarnings(provider, settings).map(({ key, text }) => `${key} ${text}`),

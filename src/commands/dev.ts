@@ -27,7 +27,8 @@ nobody is verified. The secret comes from --secret-file, or the variable HOOKLIN
 
 With --config, the pipelines of that file run, and those options are the file's.
 
-On a terminal, b prints the last event's body; q or Ctrl-C ends it, Ctrl-Z suspends it.`,
+On a desktop's terminal the page opens in a browser. There, b prints the last event's body, r sends the last request again,
+o opens the page and ? lists the keys; q or Ctrl-C ends it, Ctrl-Z suspends it.`,
       example: "hookline dev --provider stripe --forward http://localhost:3000/webhooks",
     }),
     "-c, --config",
@@ -48,6 +49,7 @@ On a terminal, b prints the last event's body; q or Ctrl-C ends it, Ctrl-Z suspe
       new Option("--admin-port <number>", "where the page listens").argParser(parsePort).default(9464),
     )
     .addOption(componentsFlag())
+    .option("--no-open", "do not open the page in a browser")
     .option("--verbose", "print the body of every event")
     .action(async (flags: DevFlags) => (await import("./dev/run-dev.ts")).dev(flags))
   command.options.find(({ long }) => long === "--config")!.conflicts(OF_THE_LOCAL_PIPELINE)

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
-import { existsSync, readFileSync, symlinkSync } from "node:fs"
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { hookline, folderOfTests } from "../support/hookline.ts"
 import { runToEnd } from "../support/child.ts"
 import { valuesInLog } from "../support/log-values.ts"
+import { until } from "../support/kafka-options.ts"
 import { freePorts } from "../support/ports.ts"
 import { startCommand, startDev } from "../support/running-command.ts"
 import { configurationOf } from "../support/webhook-service.ts"
@@ -60,7 +61,7 @@ test("signed events get a line, are kept and forwarded; others are refused with 
 
   expect((await post(url, stripe(secret))).status).toBe(200)
   await dev.printed(
-    / 200 {2}invoice\.paid {2}evt_1 {2}57 B {2}webhooks\[0\]@0 {2}-> \S+\/hooks 503: not mine; retrying\n/,
+    / 200 {2}invoice\.paid {2}evt_1 {2}57 B {2}webhooks\[0\]@0 {2}-> \S+\/hooks 503: not mine; retrying\n +received, verified, stored in \d+\.\d ms; hookline init stripe writes a configuration file for a service\n/,
   )
   await dev.printed(/^ +webhooks\[0\]@0 {2}-> \S+\/hooks 200 in \d+ ms\n/m)
   expect((await post(url, stripe(secret, "{}"), "{}")).status).toBe(200)
@@ -162,7 +163,7 @@ test("without a provider it says that nobody is verified; --verbose prints bodie
   )
   await post(url)
   await dev.printed(
-    / 200 {2}invoice\.paid {2}evt_1 {2}57 B {2}webhooks\[0\]@0\n\{\n {2}"id": "evt_1",\n {2}"type": /,
+    / 200 {2}invoice\.paid {2}evt_1 {2}57 B {2}webhooks\[0\]@0\n +received, stored in .*\n\{\n {2}"id": "evt_1",\n {2}"type": /,
   )
   await post(url, {}, '{"a":')
   await dev.printed(/ 400 {2}- {2}- {2}5 B {2}refused: invalid_json: .*\n\{"a":\n/)
@@ -223,17 +224,52 @@ topic = open
 test("on a terminal a key prints the last body, and another one ends it", async () => {
   const { ports, url } = await onFreePorts()
   await using dev = await startDev(ports, folder.make("terminal"), { columns: 200 })
-  expect(await dev.printed(/Keys/)).toContain("b: the last event's body, q or Ctrl-C: end")
+  expect(await dev.printed(/Keys/)).toContain(
+    "b: the last event's body, r: send it again, o: open the page, ?: all keys, q or Ctrl-C: end",
+  )
+  dev.press("?")
+  await dev.printed(/\r\nr {2}the last request, sent again\r\n/)
+  dev.press("r")
+  await dev.printed(/not sent again: no request is kept: /)
   dev.press("b")
   await dev.printed(/no event yet\r\n/)
   await post(url)
-  await dev.printed(/webhooks\[0\]@0\r\n/)
+  await dev.printed(
+    /webhooks\[0\]@0\r\n +received, stored in \d+\.\d ms; start with --provider to verify who sends\r\n/,
+  )
   dev.press("b")
   await dev.printed(/\{\r\n {2}"id": "evt_1",\r\n {2}"type": "invoice\.paid",\r\n {2}"nested": \{\r\n/)
+  dev.press("r")
+  await dev.printed(/ 200 {2}invoice\.paid {2}evt_1 {2}57 B {2}webhooks\[0\]@1\r\n/)
   dev.press("q")
-  await dev.printed(/\r\n1 published, 0 refused in \d+ s\r\n/)
+  await dev.printed(/\r\n2 published, 0 refused in \d+ s\r\n/)
   expect(await dev.exited).toBe(0)
 })
+
+test("on a desktop's terminal the page opens at the start and by a key, unless told not to", async () => {
+  const at = folder.make("desktop")
+  const opened = join(at, "opened")
+  for (const program of ["xdg-open", "open"])
+    writeFileSync(join(at, program), `#!/bin/sh\necho "$1" >> ${opened}\n`, { mode: 0o755 })
+  const env = { CI: "", SSH_CONNECTION: "", DISPLAY: ":0", PATH: `${at}:${process.env.PATH}` }
+  const start = async (...args: readonly string[]) => {
+    const { ports } = await onFreePorts()
+    return startCommand(["dev", ...ports, ...args], at, { env, columns: 200 })
+  }
+  const openedUrls = (): string[] => (existsSync(opened) ? readFileSync(opened, "utf8").split("\n") : [])
+  {
+    await using dev = await start("--no-open")
+    await dev.printed(/Keys/)
+    dev.press("o")
+    await until("opened by the key", () => openedUrls().length === 2)
+    dev.press("q")
+    await dev.exited
+  }
+  await using dev = await start()
+  const [, page] = /Page {10}(\S+)\r\n/.exec(await dev.printed(/Keys/))!
+  await until("opened at the start", () => openedUrls().length === 3)
+  expect(openedUrls()[1]).toBe(page!)
+}, 30_000)
 
 test("on a terminal Ctrl-C ends it", async () => {
   const { ports } = await onFreePorts()

@@ -57,7 +57,8 @@ export function startCommand(
         })
       : Bun.spawn(command, {
           ...options,
-          env: { ...options.env, TERM: "xterm" },
+          // CI: no browser is opened
+          env: { ...process.env, CI: "true", ...env, TERM: "xterm" },
           terminal: { cols: columns, data: (_, bytes) => add(bytes), exit: () => hungUp.resolve() },
         })
   const read = async (stream: ReadableStream<Uint8Array>): Promise<void> => {

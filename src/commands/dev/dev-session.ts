@@ -1,3 +1,4 @@
+import { steadyMs } from "../../clock/clock.ts"
 import type { AnsweredRequest } from "../../pipeline/outcome-log.ts"
 import type { Application } from "../../runtime/application.ts"
 import { explainRequest } from "../../runtime/explain-request.ts"
@@ -16,6 +17,8 @@ interface SessionOptions {
   readonly isVerbose: boolean
   readonly paint: Paint
   readonly print: (text: string) => void
+  /** What to do after the first event. */
+  readonly next: string | undefined
 }
 
 /** How long the line of a published event waits for what the target says of it. */
@@ -35,6 +38,7 @@ export class DevSession {
   readonly #counts = { published: 0, refused: 0, dropped: 0, answered: 0 }
   #lastBody: Uint8Array | undefined
   #isExplaining = false
+  #isFirstStored = false
 
   constructor(options: SessionOptions) {
     this.#options = options
@@ -62,7 +66,7 @@ export class DevSession {
     this.#count(answered)
     if (event !== undefined) this.#lastBody = event.body.slice()
     const body = this.#options.isVerbose && event !== undefined ? `${this.#pretty(event.body)}\n` : ""
-    const line = this.#lineOf(answered, place)
+    const line = `${this.#lineOf(answered, place)}${this.#firstStored(answered)}`
     if (planned !== undefined && answered.outcome?.kind === "accepted" && this.#forwarding !== undefined) {
       this.#follow(planned.sink, event?.topic)
       if (place !== undefined) return this.#hold(place, line, body)
@@ -159,6 +163,16 @@ export class DevSession {
     } finally {
       this.#isExplaining = false
     }
+  }
+
+  /** How long the first event took, and what to do next. */
+  #firstStored({ outcome, event }: AnsweredRequest): string {
+    if (this.#isFirstStored || outcome?.kind !== "accepted" || event === undefined) return ""
+    this.#isFirstStored = true
+    const { next, paint } = this.#options
+    const verified = event.request.isVerified === true ? "verified, " : ""
+    const took = (steadyMs() - event.arrivedMs).toFixed(1)
+    return `\n${INDENT}${paint("green", `received, ${verified}stored in ${took} ms`)}${next === undefined ? "" : `; ${next}`}`
   }
 
   #hint({ outcome, pipeline }: AnsweredRequest): string {

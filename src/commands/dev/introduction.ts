@@ -12,6 +12,7 @@ import type { Paint } from "../colours.ts"
 import { quoted } from "../started-as.ts"
 import { wrap } from "../wrap.ts"
 import type { LocalVerification } from "./local-application.ts"
+import { pageOf } from "./page.ts"
 
 interface Introduced {
   readonly plan: Plan
@@ -47,7 +48,8 @@ export function introduce(introduced: Introduced, paint: Paint): string {
       ])
     rows.push(["", `published to ${placeIn(pipeline, plan)}`])
   }
-  if (admin.listen !== "off") rows.push(["Page", `http://${formatEndpoint(admin.listen)}/`])
+  const page = pageOf(admin)
+  if (page !== undefined) rows.push(["Page", page])
   if (forward !== undefined)
     rows.push(["Forward", `each published event to ${toShownUrl(forward)}, until that accepts or refuses it`])
   const first = listening[0]
@@ -58,7 +60,15 @@ export function introduce(introduced: Introduced, paint: Paint): string {
     for (const [index, line] of ways(first, plan).entries())
       rows.push([index === 0 ? "From outside" : "", line])
   }
-  rows.push(["", ""], ["Keys", hasKeys ? "b: the last event's body, q or Ctrl-C: end" : "Ctrl-C: end"])
+  rows.push(
+    ["", ""],
+    [
+      "Keys",
+      hasKeys
+        ? "b: the last event's body, r: send it again, o: open the page, ?: all keys, q or Ctrl-C: end"
+        : "Ctrl-C: end",
+    ],
+  )
   const lines = rows.map(([name, text, kind]) => {
     const shown = kind === "command" || width === undefined ? text : wrapText(text, width)
     return `  ${paint("dim", name.padEnd(INDENT.length - 2))}${shown}`.trimEnd()

@@ -4,8 +4,20 @@ import { isatty } from "node:tty"
 export interface KeyActions {
   /** The body of the last event. */
   readonly body: () => void
+  /** The page in a browser. */
+  readonly open: () => void
+  /** The last request again. */
+  readonly resend: () => void
+  /** What the keys do. */
+  readonly help: () => void
   readonly end: () => void
 }
+
+export const KEYS_HELP = `b  the last event's body
+r  the last request, sent again
+o  the page, in a browser
+q  end, as Ctrl-C does
+`
 
 const CTRL_C = "\u0003"
 const CTRL_D = "\u0004"
@@ -16,7 +28,7 @@ const CTRL_Z = "\u001a"
  *
  * @returns gives the terminal back
  */
-export function readKeys({ body, end }: KeyActions): () => void {
+export function readKeys({ body, open, resend, help, end }: KeyActions): () => void {
   const { stdin } = process
   if (!stdin.isTTY) return () => {}
   let timer: Timer | undefined
@@ -30,6 +42,9 @@ export function readKeys({ body, end }: KeyActions): () => void {
   const pressed = (keys: Buffer): void => {
     for (const key of keys.toString()) {
       if (key === "b" || key === " ") body()
+      else if (key === "o") open()
+      else if (key === "r") resend()
+      else if (key === "?") help()
       // a raw terminal sends no signals
       else if (key === "q" || key === CTRL_C || key === CTRL_D) end()
       else if (key === CTRL_Z) suspend()

@@ -62,7 +62,10 @@ export function localApplication(
   const folder = resolve(directory)
   opening("--directory", () => makeFolderOf(logIn(folder), folder))
   const decodes = verification !== undefined && decodingOf(verification.provider) !== undefined
-  const app = new Application({ ...options, admin: { listen: `127.0.0.1:${adminPort}`, replayUrls: ["*"] } })
+  const app = new Application({
+    ...options,
+    admin: { listen: `127.0.0.1:${adminPort}`, capture: "all", replayUrls: ["*"] },
+  })
   const log = app.registerConnection("log", embeddedConnection({ directory: folder }))
   return app.addPipeline(
     new Pipeline("webhooks", {

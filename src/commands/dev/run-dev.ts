@@ -5,6 +5,7 @@ import { whenAborted } from "../../clock/clock.ts"
 import { HooklineError } from "../../errors.ts"
 import { parseTargetUrl } from "../../replay/request-of-record.ts"
 import { Application } from "../../runtime/application.ts"
+import { nameOf } from "../../verify/presets/providers.ts"
 import { isColoured, painter } from "../colours.ts"
 import { leaveFolder } from "../folder.ts"
 import { Interruption } from "../interruption.ts"
@@ -14,12 +15,20 @@ import { startedAs } from "../started-as.ts"
 import { columns } from "../wrap.ts"
 import { DevSession } from "./dev-session.ts"
 import { introduce } from "./introduction.ts"
-import { readKeys } from "./keys.ts"
-import { localApplication, localVerification, namedByFlags, type LocalFlags } from "./local-application.ts"
+import { KEYS_HELP, readKeys } from "./keys.ts"
+import { hasDesktop, openInBrowser, pageOf, resendLast } from "./page.ts"
+import {
+  localApplication,
+  localVerification,
+  namedByFlags,
+  type LocalFlags,
+  type LocalVerification,
+} from "./local-application.ts"
 
 export interface DevFlags extends LocalFlags, ComponentFlags {
   readonly forward?: string
   readonly verbose?: true
+  readonly open: boolean
 }
 
 /** Runs one local pipeline, or those of a file, and prints a line for each event, until an interrupt. */
@@ -45,8 +54,9 @@ export async function dev(flags: DevFlags): Promise<void> {
   }
   const paint = painter(isColoured(process.stdout.isTTY === true, process.env))
   const print = (text: string): void => void process.stdout.write(text)
-  session = new DevSession({ app, plan, forward, isVerbose: flags.verbose === true, paint, print })
   const command = startedAs()
+  const next = isLocal ? nextStep(verification, command) : undefined
+  session = new DevSession({ app, plan, forward, isVerbose: flags.verbose === true, paint, print, next })
   const [file] = flags.secretFile ?? []
   // standard input gives it once
   const secretFile = file === undefined || file === "-" ? undefined : resolve(file)
@@ -57,14 +67,25 @@ export async function dev(flags: DevFlags): Promise<void> {
   })
   const interruption = new Interruption(() => giveBack())
   process.on("SIGHUP", interruption.interrupt)
+  const page = pageOf(plan.admin)
   const giveBack = readKeys({
     body: () => session.printBody(),
+    open: () => {
+      if (page === undefined || !openInBrowser(page))
+        print(`${page ?? "[admin] listen is off: there is no page"}\n`)
+    },
+    resend: async () => {
+      const problem = await resendLast(plan.admin)
+      if (problem !== undefined) print(`not sent again: ${problem}\n`)
+    },
+    help: () => print(KEYS_HELP),
     end: () => interruption.interrupt("SIGINT"),
   })
   const hasKeys = isatty(STDIN)
   const width = process.stdout.isTTY ? columns() : undefined
   const introduced = { plan, listening, isLocal, verification, secretFile, forward, hasKeys, command, width }
   print(introduce(introduced, paint))
+  if (flags.open && hasKeys && page !== undefined && hasDesktop(process.env)) openInBrowser(page)
   await whenAborted(interruption.signal)
   try {
     await app.stop()
@@ -74,5 +95,10 @@ export async function dev(flags: DevFlags): Promise<void> {
   }
   process.exit(0)
 }
+
+const nextStep = (verification: LocalVerification | undefined, command: string): string =>
+  verification === undefined
+    ? "start with --provider to verify who sends"
+    : `${command} init ${nameOf(verification.provider)} writes a configuration file for a service`
 
 const STDIN = 0

@@ -1,0 +1,44 @@
+import type { CaptureSummary } from "../../admin/api/shapes.ts"
+import type { Plan } from "../../runtime/plan/plan.ts"
+import { adminUrl, askAdmin } from "../ask-admin.ts"
+
+type Admin = Plan["admin"]
+
+/** The page's address; undefined: there is none. */
+export const pageOf = ({ listen, ...place }: Admin): string | undefined =>
+  listen === "off" ? undefined : `${adminUrl({ ...place, listen })}/`
+
+/** Whether this is a desktop's own terminal, whose browser can be opened. */
+export const hasDesktop = (env: { readonly [name: string]: string | undefined }): boolean =>
+  isUnset(env.CI) &&
+  isUnset(env.SSH_CONNECTION) &&
+  (process.platform === "darwin" || !isUnset(env.DISPLAY) || !isUnset(env.WAYLAND_DISPLAY))
+
+const isUnset = (value: string | undefined): boolean => value === undefined || value === ""
+
+/** Opens a URL in the desktop's browser. @returns false: there is no program that does */
+export function openInBrowser(url: string): boolean {
+  const program = process.platform === "darwin" ? "open" : "xdg-open"
+  if (Bun.which(program) === null) return false
+  Bun.spawn([program, url], { stdio: ["ignore", "ignore", "ignore"] }).unref()
+  return true
+}
+
+/** Sends the request that came last again, with its own signature. @returns why not; undefined: it was sent */
+export async function resendLast({ listen, token, ...place }: Admin): Promise<string | undefined> {
+  if (listen === "off") return "the admin API, which does it, is off"
+  const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` }
+  const ask = async (path: string, method: string): Promise<unknown> => {
+    const answer = await askAdmin({ ...place, listen }, path, { method, headers })
+    if (!answer.ok) throw new Error(`the admin API answered ${answer.status}`)
+    return answer.json()
+  }
+  try {
+    const [last] = (await ask("/api/captures", "GET")) as CaptureSummary[]
+    if (last === undefined) return "no request is kept: [admin] capture says which are"
+    await ask(`/api/captures/${encodeURIComponent(last.id)}/resend`, "POST")
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
+}

@@ -87,7 +87,7 @@ async function take(theme: "light" | "dark"): Promise<void> {
   await save(page, "events")
   await press(page, "g", "r")
   await page.locator("a.capture").first().waitFor()
-  await press(page, "j", "Enter")
+  await press(page, "j", "j", "Enter")
   await page.locator(".explanation").waitFor()
   await save(page, "refused")
   if (faults.length > 0) throw new Error(faults.join("\n"))

@@ -10,7 +10,8 @@ const advice = (reason: string, status = 400, more: Partial<RefusedRequest> = {}
   adviceOn({ reason, pipeline: "inbox", headers: new Headers(), body: undefined, ...more }, status, LIMITS)
 
 test.each([
-  ["invalid_json", {}, "[pipeline:inbox:Decoder]\nformat = auto"],
+  ["invalid_json", {}, null],
+  ["form_body", {}, "[pipeline:inbox:Decoder]\nformat = auto"],
   ["not_an_object", {}, "[pipeline:inbox:Decoder]\nlists = split"],
   ["body_too_large", {}, "[pipeline:inbox:WebHookSource]\nmax_body_bytes = 2MiB"],
   [
@@ -38,6 +39,13 @@ test("a form is named as one, whatever the case of its content type", () => {
     excerpt: null,
     configuration: "[pipeline:inbox:Decoder]\nformat = auto",
   })
+})
+
+test("a Decoder is advised for text, and not for JSON with a mistake", () => {
+  const headers = new Headers({ "Content-Type": "text/plain" })
+  const of = (body: string) => advice("invalid_json", 400, { headers, body: Buffer.from(body) })!
+  expect(of("hello").configuration).toBe("[pipeline:inbox:Decoder]\nformat = auto")
+  expect(of('{"a":1,}').configuration).toBeNull()
 })
 
 test.each([

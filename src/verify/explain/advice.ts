@@ -1,5 +1,6 @@
-import { mediaType } from "../../forms/body-format.ts"
+import { formatOf, mediaType } from "../../forms/body-format.ts"
 import { findFlaw } from "../../json/check.ts"
+import ADVICE from "./advice.json" with { type: "json" }
 import { visible } from "./visible.ts"
 
 /** What to do about requests that are refused for one reason. */
@@ -28,83 +29,19 @@ export interface SourceLimits {
   readonly rate_limit?: number | undefined
 }
 
-/** For each reason, the sentence, and the component and the line that would mend it. */
-const ADVICE: { readonly [reason: string]: readonly [text: string, component?: string, line?: string] } = {
-  unverified_missing_header: [
-    "It is not signed, or as another provider signs. Enter the secret at the sender, and compare provider of the Verifier with who sends.",
-  ],
-  unverified_malformed: [
-    "Its signature has another form than the provider's. Compare provider of the Verifier with who sends.",
-  ],
-  unverified_stale: [
-    "It was signed too long ago. Compare the clocks of sender and this machine; tolerance of the Verifier is the longest time.",
-  ],
-  unverified_future: ["Its time is ahead of this machine's. Synchronize both clocks by NTP."],
-  unverified_no_match: [
-    "Copy the secret from the sender into the Verifier again. An opened request says whether another mistake explains it.",
-  ],
-  unverified_wrong_claim: [
-    "It was signed for another recipient or by another issuer. Compare these options of the Verifier with the sender's.",
-  ],
-  unverified_replayed: [
-    "Its signed id came before with another body. If the sender did not do that, someone else sent it.",
-  ],
-  unverified_keys_unavailable: [
-    "This machine has to reach the address of the provider's keys. The sender sends it again.",
-  ],
-  unverified_rate_limited: [
-    "So many requests of its address failed verification that further ones are refused unread. The pipeline's other refusals say why; unverified_rate_limit is the limit.",
-  ],
-  invalid_json: [
-    "Have the sender send JSON, or accept forms and text with a Decoder:",
-    "Decoder",
-    "format = auto",
-  ],
-  empty_body: ["Events have a body. Have the sender send a JSON object."],
-  invalid_utf8: ["Have the sender encode its JSON as UTF-8."],
-  form_body: ["A Decoder turns a form into a JSON object:", "Decoder", "format = auto"],
-  not_an_object: ["A Decoder can turn each item of a list into an event:", "Decoder", "lists = split"],
-  schema_mismatch: ["Mend the sender, or the file that schema of the Validator names."],
-  unknown_path: ["Compare the path at the sender with those of the pipelines."],
-  path_not_normal: [
-    "Compare the path at the sender with those of the pipelines: %-escapes and . or .. are not resolved.",
-  ],
-  record_too_large: [
-    "Raise max.message.bytes of the topic, then max_request_bytes of the connection where it is less, or have the sender send smaller events.",
-  ],
-  content_encoding: [
-    "Have the sender compress by one of the codings that Accept-Encoding of the answer names, or not at all.",
-  ],
-  compression_ratio: ["Have the sender compress it less, or not at all."],
-  method_not_allowed: ["Set the provider's webhook to POST."],
-  address_not_allowed: [
-    "Add the address to allow of the WebHookSource if its sender is yours; behind a proxy set trusted_proxies.",
-  ],
-  body_timeout: [
-    "The sender, or the network before it, is slow: body_timeout of [service] is the longest time.",
-  ],
-  in_flight_full: [
-    "Raise max_in_flight_bytes of [service], or find out why the broker is slow. The sender sends it again.",
-  ],
-  unavailable: [
-    "Mend the connection; the sender sends it again. With spool in its section, events are accepted while Kafka is away.",
-  ],
-  deadline: [
-    "Mend what keeps the broker from answering, or raise delivery_timeout; the sender sends it again. With spool in the connection's section, events are accepted while Kafka is away.",
-  ],
-  refused: ["Mend what the broker says: the topic, its rights or its limits. The sender sends it again."],
-  log_io: ["Make space on the disk, or mend it; the sender sends it again."],
-  duplicate: [
-    "The sender sent it before, and got 2xx both times; it was published once. Nothing is missing.",
-  ],
-  replayed: ["The sender sent it before, and got 2xx both times; it was published once. Nothing is missing."],
-  filtered: ["The Filter is set to drop it; the sender got 2xx."],
-  routed_to_drop: ["The Router is set to drop it; the sender got 2xx."],
+interface Remedy {
+  readonly text: string
+  /** The line that would mend it, and the component that it is one of. */
+  readonly component?: string
+  readonly line?: string
 }
+
+/** By reason. */
+const REMEDIES: { readonly [reason: string]: Remedy | undefined } = ADVICE
 
 /** What to do about the requests of a pipeline that are refused or dropped for a reason; undefined: nothing is known. */
 export const textOfAdvice = (reason: string, status: number): string | undefined =>
-  ADVICE[reason]?.[0].replace(/:$/, ".") ??
+  REMEDIES[reason]?.text ??
   SPECIAL[reason]?.text ??
   (status === 503 ? "The sender is told to send it again, by 503 with Retry-After." : undefined)
 
@@ -113,18 +50,21 @@ export function adviceOn(request: RefusedRequest, status: number, limits?: Sourc
   const { reason, pipeline, body, headers } = request
   const text = textOfAdvice(reason, status)
   if (text === undefined || (reason.startsWith("unverified_") && status === 401)) return null
-  const isForm = reason === "invalid_json" && FORM.test(mediaType(headers.get("content-type")))
-  const [, component, line] = ADVICE[reason] ?? []
-  const lines = component === undefined ? undefined : ([component, line!] as const)
-  const [section, option] = lines ?? sourceLine(request, limits) ?? []
+  const format = body && reason === "invalid_json" ? formatOf(body, headers.get("content-type")) : "json"
+  if (format !== "json")
+    return {
+      text: `It is ${format === "text" ? "text" : "a form"}. A Decoder turns it into a JSON object.`,
+      excerpt: null,
+      configuration: `[pipeline:${pipeline}:Decoder]\nformat = auto`,
+    }
+  const { component = "WebHookSource", line = limits && SPECIAL[reason]?.line(limits, headers) } =
+    REMEDIES[reason] ?? {}
   return {
-    text: isForm ? "It is a form. A Decoder turns it into a JSON object." : text,
-    excerpt: reason === "invalid_json" && !isForm && body !== undefined ? excerptOf(body) : null,
-    configuration: section === undefined ? null : `[pipeline:${pipeline}:${section}]\n${option}`,
+    text,
+    excerpt: reason === "invalid_json" && body !== undefined ? excerptOf(body) : null,
+    configuration: line === undefined ? null : `[pipeline:${pipeline}:${component}]\n${line}`,
   }
 }
-
-const FORM = /^(application\/x-www-form-urlencoded|multipart\/form-data)$/
 
 /** Reasons whose line depends on the request and the pipeline's limits. */
 const SPECIAL: {
@@ -155,14 +95,6 @@ const SPECIAL: {
     text: "More events come than the pipeline's rate_limit allows; the sender is told to send them again. Raise it if consumers can take more.",
     line: ({ rate_limit: limit }) => (limit === undefined ? undefined : `rate_limit = ${2 * limit}`),
   },
-}
-
-function sourceLine(
-  { reason, headers }: RefusedRequest,
-  limits: SourceLimits | undefined,
-): readonly [section: string, line: string] | undefined {
-  const line = limits && SPECIAL[reason]?.line(limits, headers)
-  return line === undefined ? undefined : ["WebHookSource", line]
 }
 
 /** Most that are named. */

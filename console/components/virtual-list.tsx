@@ -1,8 +1,14 @@
+import { signal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
 
 /** Rows beyond the edges that are rendered before someone scrolls to them. */
 const AHEAD = 10
+
+const narrow = matchMedia("(max-width: 600px)")
+/** Whether the window is narrow, by the width at which the style sheets make rows higher. */
+export const isNarrow = signal(narrow.matches)
+narrow.addEventListener("change", ({ matches }) => (isNarrow.value = matches))
 
 export interface VirtualListHandle {
   /** Rows that fit into the window. */

@@ -86,7 +86,9 @@ function ServiceState() {
       {isLost ? (
         <State level="warning">connection lost</State>
       ) : (
-        <State level={LEVELS[it.state]}>{it.state}</State>
+        <State level={LEVELS[it.state]}>
+          {it.state === "ready" && it.attention.length === 0 ? "all well" : it.state}
+        </State>
       )}
       {!mayAct.value && (
         <span

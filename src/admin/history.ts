@@ -7,6 +7,8 @@ export interface ActivitySample extends Activity {
   readonly process: string
 }
 
+const EMPTY = { fromMs: 0, untilMs: 0 }
+
 /**
  * Rates and latencies of the last 15 minutes, from samples of the counters. What was counted between two samples is spread
  * evenly over the time between them.
@@ -29,6 +31,7 @@ export class History {
     this.#sampledMs = nowMs
     this.#step = stepOf(nowMs)
     this.total = new PipelineHistory(this.#step, nowMs)
+    for (const outcome of ["dropped", "rejected"]) this.total.count(outcome, "", 0, EMPTY)
     this.#empty = new PipelineHistory(this.#step, nowMs)
   }
 

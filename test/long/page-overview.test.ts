@@ -109,6 +109,21 @@ describe.skipIf(!hasBrowser())("the page's Overview", () => {
     30_000,
   )
 
+  test("the events' rows are 44 px high where the window is narrow, also after it was turned", async () => {
+    const { page, faults } = await openPage(browser, `${service.adminUrl}/#/events/log/good`, { width: 844 })
+    const height = (): Promise<number> =>
+      page.evaluate<number>(`document.querySelector(".record[data-place]").offsetHeight`)
+    const last = page.locator('.record[data-place="0:0"]')
+    await last.waitFor()
+    expect(await height()).toBe(32)
+    await page.setViewportSize({ width: 390, height: 844 })
+    await page.waitForFunction(`document.querySelector(".record[data-place]").offsetHeight === 44`)
+    await last.scrollIntoViewIfNeeded()
+    expect(await overflowPx(page)).toBe(0)
+    expect(faults).toEqual([])
+    await page.context().close()
+  })
+
   test("columns sort, and a third press leads back to problems first", async () => {
     const { page } = await openPage(browser, service.adminUrl, { width: 1440 })
     await page.locator('tr[data-id="good"]').waitFor()

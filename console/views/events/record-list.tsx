@@ -2,12 +2,13 @@ import { useLayoutEffect, useRef } from "preact/hooks"
 import type { RecordSummary } from "../../api.ts"
 import { ErrorNote, Skeleton } from "../../components/loading.tsx"
 import { Time } from "../../components/values.tsx"
-import { VirtualList, type VirtualListHandle } from "../../components/virtual-list.tsx"
+import { isNarrow, VirtualList, type VirtualListHandle } from "../../components/virtual-list.tsx"
 import { formatCount, formatCounted, formatBytes } from "../../format.ts"
 import { isSame, type RecordPlace } from "./place.ts"
 import type { TopicTail } from "./topic-tail.ts"
 
-const ROW_HEIGHT = 32
+/** Pixels; where the window is narrow, rows are for fingers. */
+const rowHeight = (): number => (isNarrow.value ? 44 : 32)
 
 interface RecordListProps {
   readonly tail: TopicTail
@@ -57,7 +58,7 @@ export function RecordList({ tail, opened, cursor, hasFilter, ...props }: Record
         class={`${tail.has.type.value ? "has-type" : ""} ${tail.has.key.value ? "has-id" : ""}`}
         count={count}
         removedRows={tail.removedRows}
-        rowHeight={ROW_HEIGHT}
+        rowHeight={rowHeight()}
         handle={(it) => {
           handle.current = it
           props.handle(it)

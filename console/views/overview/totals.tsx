@@ -72,11 +72,11 @@ const Figure = ({ name, href, note, isMarked = false, children }: FigureProps) =
 )
 
 function Chart({ accepted, dropped, refused, step_ms: stepMs, steps_end: end }: Totals) {
-  // new only when a step has ended: drawing it again costs more than the rest of the view
-  const step = Math.round(end / stepMs)
+  // new only when a step has ended, by more than clocks jitter: drawing costs more than the rest of the view
+  const endS = Math.round(end / 1000)
   const times = useMemo(
-    () => accepted.map((_, at) => (step - (accepted.length - 1 - at)) * stepMs),
-    [step, accepted.length],
+    () => accepted.map((_, at) => endS * 1000 - (accepted.length - 1 - at) * stepMs),
+    [endS],
   )
   return (
     <Curve

@@ -120,8 +120,8 @@ export async function overviewOf(
     now,
     sparkline_step_ms: (STEPS / POINTS) * STEP_MS,
     capture: service.captureMode(),
-    refused: refused.reduce<number>((sum, count = 0) => sum + count, 0),
-    totals: totalsOf(history, { connections: allConnections, forwards }, now, withPipelines),
+    refused: sumOf(refused),
+    totals: totalsOf(history, { connections: allConnections, forwards }, withPipelines),
     attention: mostUrgent([
       ...problemsOf(readiness, connections, pipelines, now),
       ...attentionOfSenders(service),
@@ -143,10 +143,12 @@ export async function overviewOf(
   }
 }
 
+const sumOf = (counts: readonly (number | undefined)[]): number =>
+  counts.reduce<number>((sum, count = 0) => sum + count, 0)
+
 function totalsOf(
   history: History,
   { connections, forwards }: Pick<Overview, "connections" | "forwards">,
-  now: number,
   withSeries: boolean,
 ): Totals {
   const rates = history.total.rates()
@@ -154,23 +156,19 @@ function totalsOf(
   const spools = connections.flatMap(({ spool }) => spool ?? [])
   const used = connections.flatMap(({ disk_used }) => disk_used ?? [])
   const oldest = spools.flatMap(({ oldest_at }) => oldest_at ?? [])
-  const unknown = accepted.map((it) => it && 0)
   return {
     accepted_per_second: rounded(rates.accepted),
     dropped_per_second: rounded(rates.dropped),
     refused_per_second: rounded(rates.refused),
     p99_ms: latencyOf(history.total, 0.99),
-    unsent: [...spools.map(({ records }) => records), ...forwards.map(({ lag }) => lag ?? 0)].reduce(
-      (sum, it) => sum + it,
-      0,
-    ),
+    unsent: sumOf([...spools.map(({ records }) => records), ...forwards.map(({ lag }) => lag ?? 0)]),
     oldest_unsent_at: oldest.length === 0 ? null : Math.min(...oldest),
     disk_used: used.length === 0 ? null : Math.max(...used),
     step_ms: STEP_MS,
-    steps_end: Math.round(now - history.sinceStepMs(steadyMs())),
+    steps_end: Math.round(Date.now() - history.sinceStepMs(steadyMs())),
     accepted: withSeries ? accepted : [],
-    dropped: withSeries ? (dropped[0]?.values ?? unknown) : [],
-    refused: withSeries ? (refused[0]?.values ?? unknown) : [],
+    dropped: withSeries ? dropped[0]!.values : [],
+    refused: withSeries ? refused[0]!.values : [],
   }
 }
 

@@ -3,8 +3,8 @@
  * seconds; the others are left to `npm run test:faults`. `npm run test:long` (`--long`): end-to-end tests that take longer,
  * since they start clusters, browsers or compilers of their own. Files run in several processes at a time, which share one
  * Kafka; each has a global object and modules of its own (`--parallel` implies `--isolate`). `npm test FILE …` runs these
- * alone; flags go to `bun test`: `--randomize` for any order. Hookline's default ports are taken meanwhile, as they are where
- * it runs (not with `--long`): a test that listens on one of them fails.
+ * alone; flags go to `bun test`: `--randomize` for any order. While all run (without `--long`), Hookline's default ports
+ * are taken, as they are where it runs: a test that listens on one of them fails.
  */
 import { existsSync, readdirSync } from "node:fs"
 import { createServer } from "node:net"
@@ -72,7 +72,7 @@ const all = isLong
   : ["./src", "./console", "./test/e2e", "./test/fuzz", "./test/histories", "./test/simulation", ...faults]
 const files = named.length === 0 ? all : named.map((path) => `./${relative(root, join(root, path))}`)
 
-for (const port of isLong ? [] : DEFAULT_PORTS) {
+for (const port of isLong || named.length > 0 ? [] : DEFAULT_PORTS) {
   // Hookline itself may have it
   createServer()
     .on("error", () => {})

@@ -11,16 +11,26 @@ export const FIVE_MINUTES = 300_000 / STEP_MS
 /** The states of pipelines at one time. */
 export function pipelineStates(
   service: Pick<Service, "silences">,
-  readiness: Pick<Readiness, "pipelines">,
+  readiness: Pick<Readiness, "pipelines" | "impaired">,
   outages: Outages,
   now: number,
 ): (pipeline: PipelineInfo, history: PipelineHistory) => PipelineState {
   const problems = new Map(readiness.pipelines)
+  // by connection and topic
+  const impaired = new Map(
+    [...readiness.impaired].flatMap(([id, texts]) =>
+      texts.map((text) => [`${id}/${/^topic ([\w.-]+)/.exec(text)?.[1]}`, text] as const),
+    ),
+  )
   const silences = new Map(service.silences())
-  return ({ id, connection }, history) => {
+  return ({ id, connection, topic }, history) => {
     const problem = problems.get(id)
     if (problem !== undefined)
       return { name: "down", words: problem, since: outages.since(connection) ?? null }
+    // a topic may be impaired in part: while events are accepted, it is not down
+    const ofTopic = impaired.get(`${connection}/${topic}`)
+    if (ofTopic !== undefined && history.counts(MINUTE - 1).accepted === 0)
+      return { name: "down", words: ofTopic, since: null }
     const refusal = mostRefused(history)
     if (refusal !== undefined) return { name: "refusing", words: wordsOf(refusal), since: null }
     const { ms = 0, expectedMs = Infinity } = silences.get(id) ?? {}

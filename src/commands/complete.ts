@@ -89,6 +89,7 @@ function valuesOf(
     case "connection":
       return [...(configuration(file)?.connections.keys() ?? [])].map((it) => [it, "connection"])
     case "pipeline":
+    case "pipeline|url":
       return [...(configuration(file)?.pipelines.keys() ?? [])].map((it) => [it, "pipeline"])
     case "provider":
       return [

@@ -51,8 +51,15 @@ export function parseOffset(text: string, before: readonly OffsetFlag[] = []): O
 const AGO = duration({ doc: "" })
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/i
 
-/** A time as milliseconds since 1970: `1h` ago, or ISO 8601, local unless it has a zone. */
+const CLOCK = /^(?=.)(?:(today|yesterday)(?:[T ](?=\d)|$))?(?:([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?)?$/i
+
+/**
+ * A time as milliseconds since 1970: `1h` ago; `14:00`, the last time that it was; `yesterday`, when it began, or `yesterday
+ * 14:00`; or ISO 8601. Local unless it has a zone, by the calendar: a day may have 23 or 25 hours.
+ */
 export function parseTimeFlag(text: string): number {
+  const ofDay = clockTime(text)
+  if (ofDay !== undefined) return ofDay
   // a date alone would be parsed as UTC
   const ms = ISO.test(text)
     ? Date.parse(text.includes("T") || text.includes("t") ? text : `${text}T00:00`)
@@ -63,7 +70,26 @@ export function parseTimeFlag(text: string): number {
   } catch (error) {
     if (!(error instanceof WrongValue)) throw error
     throw new InvalidArgumentError(
-      "Expected a duration such as 90s, 1h or 7d, or a time such as 2026-11-22T14:00.",
+      "Expected a duration such as 90s, 1h or 7d, or a time such as 14:00, yesterday or 2026-11-22T14:00.",
     )
   }
+}
+
+/** undefined: it is no time of a day, nor such a day. */
+function clockTime(text: string): number | undefined {
+  const found = CLOCK.exec(text)
+  if (found === null) return undefined
+  const [, day, hours = "0", minutes = "0", seconds = "0"] = found
+  const now = new Date()
+  const at = (daysAgo: number): number =>
+    new Date(
+      now.getFullYear(),
+      now.getMonth(),
+      now.getDate() - daysAgo,
+      Number(hours),
+      Number(minutes),
+      Number(seconds),
+    ).getTime()
+  if (day !== undefined) return at(day.toLowerCase() === "today" ? 0 : 1)
+  return at(0) <= now.getTime() ? at(0) : at(1)
 }

@@ -20,6 +20,7 @@ import { Interruption } from "./interruption.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import { printTable } from "./table.ts"
 import { WaitingNotes } from "./waiting.ts"
+import { counted } from "./say.ts"
 
 export interface ForwardsFlags {
   readonly config?: string
@@ -205,7 +206,7 @@ export function dropFailures(
   })
   const failures = new Set(all === true ? listed : dropped)
   for (const failure of failures) positions.settle(failure, undefined)
-  console.log(`${failures.size} ${failures.size === 1 ? "record" : "records"} removed from the list`)
+  console.log(`${counted(failures.size, "record")} removed from the list`)
 }
 
 /** @throws HooklineError `no_input`, `usage`, `unavailable`, `log_io` */

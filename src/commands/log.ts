@@ -17,6 +17,7 @@ import { lockForWriting } from "../storage/writer-lock.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { printTable } from "./table.ts"
 import { checkEmpty } from "./log-backup.ts"
+import { counted } from "./say.ts"
 
 export interface LogFlags {
   readonly config?: string
@@ -50,7 +51,7 @@ export function checkLog(flags: LogFlags): void {
   if (pages.length + lost.length > 0) process.exitCode = 1
   if (flags.json === true)
     return console.log(JSON.stringify({ file, records, pages, lost: lost.map(asJson) }, null, 2))
-  console.log(`${file}: ${records} records can be read`)
+  console.log(`${file}: ${counted(records, "record")} can be read`)
   for (const { page, offset, problem } of pages) console.log(`page ${page}, at byte ${offset}: ${problem}`)
   printLost(lost)
   if (pages.length + lost.length > 0) console.log(logIn(dirname(file)).remedy)
@@ -80,7 +81,7 @@ export function rescueLog(folder: string, flags: LogFlags): void {
     const { records } = copy
     if (flags.json === true)
       return console.log(JSON.stringify({ folder: target, records, lost: lost.map(asJson), left }, null, 2))
-    console.log(`${records} records copied to ${target}`)
+    console.log(`${counted(records, "record")} copied to ${target}`)
     printLost(lost)
     for (const problem of left) console.log(problem)
     console.log(`to use it: mv ${directory} ${directory}.damaged && mv ${target} ${directory}`)

@@ -52,7 +52,14 @@ export function declareProgram(): Command {
   declareStatus(program)
   declareHelp(program)
   for (const command of program.commands) command.hook("preSubcommand", handOptionsDown)
+  pointToHelp(program, "hookline")
   return program
+}
+
+/** The errors of each command name its own help. */
+function pointToHelp(command: Command, name: string): void {
+  command.showHelpAfterError(`(see ${name} --help)`)
+  for (const it of command.commands) pointToHelp(it, `${name} ${it.name()}`)
 }
 
 /** Options before a subcommand's name are the subcommand's. It throws CommanderError for one that it does not have. */
@@ -79,6 +86,7 @@ export function refuseUnknownCommand(program: Command, words: readonly string[])
 /** The command that the first words name. */
 function findCommand(program: Command, words: readonly string[]): Command {
   let command = program
+  let name = "hookline"
   for (const word of words) {
     if (word.startsWith("-") || command.commands.length === 0) break
     const found = command.commands.find((it) => it.name() === word)
@@ -90,10 +98,11 @@ function findCommand(program: Command, words: readonly string[]): Command {
         .map((it) => it.name())
       throw new HooklineError(
         "usage",
-        `unknown command ${JSON.stringify(word)}${suggest(word, names, (name) => `"${name}"`)}\n(see hookline --help)`,
+        `unknown command ${JSON.stringify(word)}${suggest(word, names, (it) => `"${it}"`)}\n(see ${name} --help)`,
       )
     }
     command = found
+    name += ` ${word}`
   }
   return command
 }
@@ -144,8 +153,8 @@ the provider's own. No file is overwritten.`,
 
 function declareReading(program: Command): void {
   addDetails(program.command("tail"), {
-    notes: `Times are durations back from now (90s, 1h, 7d) or ISO 8601, local unless they have a zone. Conditions compare a
-JSON pointer into the value, a header or the key with a pattern, in which * stands for any text; all must match.
+    notes: `Times are durations back from now (90s, 1h, 7d), times of the day (14:00, the last one that was; yesterday,
+yesterday 14:00), or ISO 8601, local unless they have a zone. Conditions compare a JSON pointer into the value, a header or the key with a pattern, in which * stands for any text; all must match.
 With --follow, a topic or log that does not exist yet is waited for, and an interrupt exits 0.`,
     example: "hookline tail payments --since 1h --where 'json:/type=invoice.*'",
   })

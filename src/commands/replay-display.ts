@@ -3,6 +3,7 @@ import type { ReplayJob } from "../replay/job.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import type { WaitingNotes } from "./waiting.ts"
+import { counted, say } from "./say.ts"
 
 const FORMAT = "{bar} {percentage}% | {value} of {total} | {rate}/s | {left}"
 const UPDATE_MS = 250
@@ -38,7 +39,7 @@ export function displayReplay(name: string, job: ReplayJob, notes: WaitingNotes,
     [Symbol.dispose]: dispose,
     resumed(): void {
       const { passed, offsets } = job.progress()
-      console.error(`resuming ${name} at ${passed} of ${offsets}; --restart starts over`)
+      say(`resuming ${name} at ${passed} of ${offsets}; --restart starts over`)
     },
     /** Prints the summary. */
     end(): void {
@@ -56,8 +57,8 @@ export function displayReplay(name: string, job: ReplayJob, notes: WaitingNotes,
       for (const { partition, offset, reason } of failures)
         console.error(escapeControls(`refused: partition ${partition}, offset ${offset}: ${reason}`))
       const refused = failed === 0 ? "" : `, ${failed} refused`
-      const deleted = missed === 0 ? "" : `, ${missed} offsets no longer in the log`
-      const all = `${replayed} records replayed${refused}${deleted}`
+      const deleted = missed === 0 ? "" : `, ${counted(missed, "offset")} no longer in the log`
+      const all = `${counted(replayed, "record")} replayed${refused}${deleted}`
       if (state === "done") console.log(`${all}, in ${seconds.toFixed(1)} s (${perSecond}/s)`)
       else
         console.error(`stopped at ${passed} of ${offsets}, ${all}; run the same command to resume (${name})`)

@@ -23,6 +23,7 @@ import { checkName, connectionNamed, openPositions, stateFolder } from "./state-
 import type { TopicRange } from "./topic-range.ts"
 import { WaitingNotes } from "./waiting.ts"
 import { untilAvailable } from "../replay/until-available.ts"
+import { counted } from "./say.ts"
 
 export interface ReplayFlags {
   readonly config?: string
@@ -119,7 +120,9 @@ async function count(run: Run): Promise<void> {
   const limitMs = Number.POSITIVE_INFINITY
   const { records } = await countRecords(reader, selection, matches, { signal, limitMs })
   if (signal.aborted) return
-  console.log(flags.json === true ? JSON.stringify({ records }) : `${records} records would be replayed`)
+  console.log(
+    flags.json === true ? JSON.stringify({ records }) : `${counted(records, "record")} would be replayed`,
+  )
 }
 
 /** @returns whether some of the range is left */

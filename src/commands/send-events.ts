@@ -22,7 +22,11 @@ export type SendResults = Awaited<ReturnType<typeof sendEvents>>
 export async function sendEvents(
   next: (number: number) => Promise<Sendable>,
   { count, ratePerS, concurrency, timeoutMs }: SendPace,
-  { signal, onAnswer }: { signal: AbortSignal; onAnswer: () => void },
+  {
+    signal,
+    onAnswer,
+    tls,
+  }: { signal: AbortSignal; onAnswer: () => void; tls?: BunFetchRequestInitTLS | undefined },
 ) {
   /** Counts by status or code of a network error. */
   const outcomes = new Map<number | string, number>()
@@ -30,6 +34,8 @@ export async function sendEvents(
   const latenciesMs: number[] = []
   /** The first response other than 2xx, or the first network error. */
   let firstError: string | undefined
+  /** What that one says, where it is a problem document (RFC 9457). */
+  let problem: { readonly status: number; readonly detail: string } | undefined
   let number = 0
   const startedMs = performance.now()
 
@@ -43,14 +49,25 @@ export async function sendEvents(
         body: new Uint8Array(body),
         redirect: "manual",
         signal: AbortSignal.timeout(timeoutMs),
+        ...(tls !== undefined && { tls }),
       })
       const text = await answer.text()
       outcome = answer.status
-      if (!answer.ok) firstError ??= `${answer.status}: ${text.slice(0, MOST_SHOWN).trim() || "(no body)"}`
+      if (!answer.ok && firstError === undefined) {
+        firstError = `${answer.status}: ${text.slice(0, MOST_SHOWN).trim() || "(no body)"}`
+        problem = problemIn(answer, text)
+      }
     } catch (error) {
       const { name, code, message } = error as Error & { code?: string | number }
       outcome = typeof code === "string" ? code : name
-      firstError ??= message.startsWith(`${outcome}`) ? message : `${outcome}: ${message}`
+      const { host, port, protocol } = new URL(url)
+      const address = port === "" ? `${host}:${protocol === "https:" ? 443 : 80}` : host
+      firstError ??=
+        outcome === "ECONNREFUSED"
+          ? `nothing listens on ${address}: is hookline running?`
+          : message.startsWith(`${outcome}`)
+            ? message
+            : `${outcome}: ${message}`
     }
     latenciesMs.push(performance.now() - postedMs)
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
@@ -68,7 +85,17 @@ export async function sendEvents(
   }
   await Promise.all(Array.from({ length: Math.min(concurrency, count) }, work))
   latenciesMs.sort((a, b) => a - b)
-  return { outcomes, latenciesMs, elapsedMs: performance.now() - startedMs, firstError }
+  return { outcomes, latenciesMs, elapsedMs: performance.now() - startedMs, firstError, problem }
+}
+
+/** What a problem document says. */
+function problemIn(
+  { status, headers }: Response,
+  text: string,
+): { status: number; detail: string } | undefined {
+  if (headers.get("content-type") !== "application/problem+json") return undefined
+  const { detail } = Object(JSON.parse(text)) as { detail?: unknown }
+  return { status, detail: String(detail) }
 }
 
 const MOST_SHOWN = 500

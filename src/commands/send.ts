@@ -10,6 +10,7 @@ import { Interruption } from "./interruption.ts"
 import { parseCount, parseRate, parseSeconds } from "./flag-values.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { allAccepted, sendEvents, type SendPace, type SendResults } from "./send-events.ts"
+import type { SentEvent, StoredEvent } from "./send-pipeline.ts"
 import { repeatable } from "./common-flags.ts"
 import {
   addVerifierFlags,
@@ -29,29 +30,37 @@ export interface SendFlags extends VerifierFlags {
   readonly publicUrl?: string
   readonly count: number
   readonly rate?: number
-  readonly concurrency: number
+  readonly concurrency?: number
   readonly timeout: number
   readonly json?: true
 }
 
 export function declareSend(program: Command): void {
-  addVerifierFlags(
+  const command = addVerifierFlags(
     addDetails(program.command("send"), {
       notes: `${SECRETS_HELP}
 
-Without --provider events are not signed. For providers that sign with a private key, pass your own as the secret.
+With a pipeline's name, address, sender and secrets are those of the configuration file; options given next to it override
+them, and HOOKLINE_SECRET is not read. With a URL and without --provider events are not signed. For providers that sign with
+a private key, pass your own as the secret.
+
+-c is --config, as for every command; with a whole number it is --concurrency.
 
 Exit status: 0 if all responses were 2xx, else 1; 64 for a usage error, 66 for an unreadable file.`,
-      example: "hookline send -p stripe --secret-file secret http://localhost:8080/webhook",
+      example: "hookline send payments",
     }),
+    "-c, --config",
   )
+  command
     .description("post sample events, signed as the provider would, to try out a pipeline")
-    .argument("<url>", "where to post")
+    .argument("<pipeline|url>", "where to post: a pipeline of the configuration file, or a URL")
     .option("-b, --body <file>", "the body instead of the provider's sample; - for standard input")
     .option("-H, --header <header>", "a header to send, 'Name: value'; repeatable", repeatable)
     .option("-n, --count <number>", "how many events, each with its own id", parseCount, 1)
     .option("-r, --rate <number>", "events per second; default: as fast as responses arrive", parseRate)
-    .option("-c, --concurrency <number>", "concurrent requests", parseCount, 10)
+    .addOption(
+      new Option("-j, --concurrency <number>", "concurrent requests (default: 10)").argParser(parseCount),
+    )
     .option("--public-url <url>", "the URL to sign, if a proxy rewrites it")
     .addOption(
       new Option("--timeout <seconds>", "time limit of a response")
@@ -59,39 +68,63 @@ Exit status: 0 if all responses were 2xx, else 1; 64 for a usage error, 66 for a
         .default(30_000, "30"),
     )
     .option("--json", "print JSON")
-    .action((url: string, flags: SendFlags) => send(url, flags))
+    .action((target: string, flags: SendFlags) => send(target, { ...concurrency, ...flags }))
+  const concurrency: { concurrency?: number } = {}
+  command.options
+    .find(({ long }) => long === "--config")!
+    .argParser((text, before) => {
+      if (!/^[1-9]\d{0,8}$/.test(text)) return text
+      concurrency.concurrency = Number(text)
+      return before
+    })
 }
 
 /** Posts sample events, signed as a provider would; the exit status is 0 if all responses were 2xx, else 1. */
 export async function send(target: string, flags: SendFlags): Promise<void> {
-  const settings = readSettings(flags, process.env)
   const pace: SendPace = {
     count: flags.count,
     ratePerS: flags.rate,
-    concurrency: flags.concurrency,
+    concurrency: flags.concurrency ?? 10,
     timeoutMs: flags.timeout,
   }
-  const next = eventMaker(parseTarget(target, "URL"), settings, flags)
+  const isUrl = /[:/]/.test(target)
+  // pipelines take long to load
+  const pipeline = isUrl ? undefined : (await import("./send-pipeline.ts")).pipelineTarget(target, flags)
+  const settings = pipeline?.settings ?? readSettings(flags, process.env)
+  const sent: SentEvent[] = []
+  const url = pipeline?.url ?? parseTarget(target, "URL")
+  const next = eventMaker(url, settings, { ...flags, ...pipeline?.flags }, (event) => {
+    if (sent.length <= MOST_STORED) sent.push(event)
+  })
   // some schemes detect wrong settings only when signing
   await next(1).catch((error: unknown) => {
     throw toUsage(error)
   })
+  sent.length = 0
 
   using interruption = new Interruption()
   const { signal } = interruption
   const bar = pace.count > 1 ? startProgressBar(pace.count) : undefined
   try {
     const onAnswer = (): void => bar?.increment()
-    const results = await sendEvents(next, pace, { signal, onAnswer })
+    const beganMs = Date.now()
+    const results = await sendEvents(next, pace, { signal, onAnswer, tls: pipeline?.tls })
     bar?.stop()
-    const shown =
-      flags.json === true ? toJson(results, concealer(settings)) : summarize(results, concealer(settings))
+    const isKnown = pipeline !== undefined && sent.length <= MOST_STORED && allAccepted(results)
+    const stored = isKnown ? await pipeline.stored(sent, beganMs - CLOCK_MS) : []
+    const all = { ...results, stored, pipeline: pipeline?.id }
+    const shown = flags.json === true ? toJson(all, concealer(settings)) : summarize(all, concealer(settings))
     console.log(escapeControls(shown))
     process.exitCode = allAccepted(results) && !signal.aborted ? 0 : 1
   } finally {
     bar?.stop()
   }
 }
+
+/** Of so many events it is said where they are. */
+const MOST_STORED = 10
+/** A broker's clock may differ. */
+const CLOCK_MS = 60_000
 
 /**
  * Makes signed events, each with its own id and number.
@@ -102,6 +135,7 @@ export function eventMaker(
   target: URL,
   settings: VerifierSettings,
   flags: Pick<SendFlags, "provider" | "config" | "body" | "header" | "publicUrl">,
+  made: (event: SentEvent) => void = () => {},
 ): (number: number) => Promise<Sendable> {
   const provider = flags.provider === undefined ? undefined : providerOf(flags)
   const signer = provider === undefined ? undefined : signerOf(provider, settings)
@@ -120,6 +154,10 @@ export function eventMaker(
       body: given ?? sample.body,
       id: event.id,
     }
+    made({
+      id: event.id,
+      text: `${[...request.headers.values()].join(" ")} ${Buffer.from(request.body).toString()}`,
+    })
     if (signer === undefined) return { ...request, url: target.href }
     const signed = await signer.sign(request, event.atMs)
     return { ...signed, url: withAdded(target.href, signed.url.slice(signedUrl.length + 1)) }
@@ -156,22 +194,36 @@ function parseTarget(text: string, what: string): URL {
   return url
 }
 
+function adviceOn(
+  { status, detail }: NonNullable<SendResults["problem"]>,
+  pipeline: string | undefined,
+): string {
+  const command = `hookline verify --last${pipeline === undefined ? "" : ` --pipeline ${pipeline}`}`
+  return status === 401 ? `401: run ${command}` : `${status}: ${detail} Why: ${command}`
+}
+
 const percentile = ({ latenciesMs }: SendResults, p: number): number =>
   latenciesMs[Math.max(0, Math.ceil(latenciesMs.length * p) - 1)] ?? 0
 
-function toJson(results: SendResults, conceal: Conceal): string {
-  const { outcomes, latenciesMs, elapsedMs, firstError } = results
+interface Shown extends SendResults {
+  readonly stored: readonly StoredEvent[]
+  readonly pipeline: string | undefined
+}
+
+function toJson(results: Shown, conceal: Conceal): string {
+  const { outcomes, latenciesMs, elapsedMs, firstError, stored } = results
   return JSON.stringify({
     sent: latenciesMs.length,
     answers: Object.fromEntries(outcomes),
     elapsed_ms: elapsedMs,
     latency_ms: { p50: percentile(results, 0.5), p99: percentile(results, 0.99) },
     first_error: firstError === undefined ? undefined : conceal(firstError),
+    ...(stored.length > 0 && { stored }),
   })
 }
 
-function summarize(results: SendResults, conceal: Conceal): string {
-  const { outcomes, latenciesMs, elapsedMs, firstError } = results
+function summarize(results: Shown, conceal: Conceal): string {
+  const { outcomes, latenciesMs, elapsedMs, firstError, problem, stored, pipeline } = results
   const sent = latenciesMs.length
   const statuses = [...outcomes]
     .toSorted(([, a], [, b]) => b - a)
@@ -181,6 +233,12 @@ function summarize(results: SendResults, conceal: Conceal): string {
     `${sent} sent in ${(elapsedMs / 1000).toFixed(2)} s, ${(sent / (elapsedMs / 1000)).toFixed(1)} a second`,
     `answers: ${statuses.join(", ") || "none"}`,
     `latency: p50 ${p50} ms, p99 ${p99} ms`,
-    ...(firstError === undefined ? [] : [`first error: ${conceal(firstError)}`]),
+    ...stored.map(
+      (it) =>
+        `stored: ${it.connection}/${it.topic}, partition ${it.partition}, offset ${it.offset}, id ${it.id}`,
+    ),
+    ...(firstError === undefined
+      ? []
+      : [`first error: ${conceal(problem === undefined ? firstError : adviceOn(problem, pipeline))}`]),
   ].join("\n")
 }

@@ -1,4 +1,4 @@
-import { escapeControls } from "../telemetry/escape-controls.ts"
+import { say } from "./say.ts"
 
 /** Says on standard error when something is waited for, each reason once, and when the command continues. */
 export class WaitingNotes {
@@ -8,6 +8,6 @@ export class WaitingNotes {
   note(reason: string | undefined): void {
     if (reason === this.#reason) return
     this.#reason = reason
-    console.error(reason === undefined ? "continuing" : escapeControls(`waiting: ${reason}`))
+    say(reason === undefined ? "continuing" : `waiting: ${reason}`)
   }
 }

@@ -4,7 +4,8 @@ import { eventMaker } from "../../src/commands/send.ts"
 import { sendEvents } from "../../src/commands/send-events.ts"
 import { makeVerifier } from "../../src/verify/presets/providers.ts"
 import type { Verifier } from "../../src/verify/verifier.ts"
-import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { freePort } from "../support/ports.ts"
 
 const SECRET = "a-secret-of-nobody"
 
@@ -100,8 +101,58 @@ test("nobody listening is an answer of 1, not a fault", async () => {
   await closed.stop(true)
   const { status, stdout, stderr } = await hookline(["send", "-n", "2", url])
   expect([status, stderr]).toEqual([1, ""])
-  expect(stdout).toMatch(/2 x ECONNREFUSED[^]*first error: ECONNREFUSED: Unable/)
+  expect(stdout).toContain("answers: 2 x ECONNREFUSED\n")
+  expect(stdout).toEndWith(`first error: nothing listens on ${new URL(url).host}: is hookline running?\n`)
 })
+
+test("a pipeline's name stands for its address, sender and secret; where the event is stored is said", async () => {
+  using folder = temporaryFolder()
+  const admin = await freePort()
+  const source = `port = ${await freePort()}\nhost = 127.0.0.1`
+  const configuration = (secret: string): string => `[connection:log]\ndirectory = log
+[admin]\nlisten = 127.0.0.1:${admin}\ntoken = obviously-not-a-real-token
+[pipeline:pay:WebHookSource]\n${source}\npath = /pay\n[pipeline:pay:Verifier]\nprovider = github\nsecret = ${secret}
+[pipeline:pay:BrokerSink]\ntopic = payments
+[pipeline:open:WebHookSource]\n${source}\npath = /open/*\nmax_body_bytes = 10\n[pipeline:open:BrokerSink]\ntopic = t\n`
+  await using _ = await startHookline(configuration(SECRET), { folder: folder.path })
+  const file = join(folder.path, "pipelines.conf")
+  const sending = (...words: string[]): ReturnType<typeof hookline> =>
+    hookline(["send", ...words, "-c", file], { env: { HOOKLINE_SECRET: "another" } })
+
+  const id = "[0-9a-f]{8}-[0-9a-f-]{27}"
+  const two = await sending("pay", "-n", "2", "-j", "1")
+  expect([two.status, two.stderr]).toEqual([0, ""])
+  expect(two.stdout).toMatch(new RegExp(`\n(stored: log/payments, partition 0, offset [01], id ${id}\n){2}$`))
+  const { stored } = JSON.parse((await sending("pay", "--json")).stdout) as { stored: object[] }
+  expect(stored).toEqual([
+    {
+      connection: "log",
+      topic: "payments",
+      partition: 0,
+      offset: 2,
+      id: expect.stringMatching(new RegExp(`^${id}$`)),
+    },
+  ])
+  const large = await sending("open")
+  expect([large.status, large.stdout.split("\n").at(-2)]).toEqual([
+    1,
+    "first error: 413: The body is larger than this endpoint accepts. Why: hookline verify --last --pipeline open",
+  ])
+  // where the API does not tell, nothing is said
+  await Bun.write(file, configuration(SECRET).replace("a-real-token", "the-token"))
+  const untold = await sending("pay")
+  expect([untold.status, untold.stdout.includes("stored")]).toEqual([0, false])
+  const refused = await sending("pay", "-s", "another")
+  expect([refused.status, refused.stdout.split("\n").at(-2)]).toEqual([
+    1,
+    "first error: 401: run hookline verify --last --pipeline pay",
+  ])
+  const unknown = await sending("play")
+  expect([unknown.status, unknown.stderr]).toEqual([
+    64,
+    expect.stringContaining("has no pipeline play; did you mean pay?"),
+  ])
+}, 20_000)
 
 test("an answer that takes longer than the timeout is counted as such", async () => {
   const server = Bun.serve({

@@ -24,6 +24,7 @@ export async function runCommandLine(words: readonly string[]): Promise<void> {
 function serviceAlone(): Command {
   const program = emptyProgram()
   declareRun(program)
+  pointToHelp(program)
   return program
 }
 
@@ -44,7 +45,6 @@ export function emptyProgram(): Command {
       )
       .version(manifest.version)
       .helpCommand(false)
-      .showHelpAfterError("(see hookline --help)")
       .configureHelp({ minWidthToWrap: 20 })
       .addHelpText(
         "after",
@@ -55,6 +55,12 @@ export function emptyProgram(): Command {
       // otherwise a command's own option gets the value that is written after a subcommand with an option of that name
       .enablePositionalOptions()
   )
+}
+
+/** The errors of each command name its own help. */
+export function pointToHelp(command: Command, name = "hookline"): void {
+  command.showHelpAfterError(`(see ${name} --help)`)
+  for (const it of command.commands) pointToHelp(it, `${name} ${it.name()}`)
 }
 
 export function declareRun(program: Command): void {

@@ -12,7 +12,7 @@ import {
   type ConfigFlags,
 } from "./common-flags.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
-import { declareRun, emptyProgram } from "./command-line.ts"
+import { declareRun, emptyProgram, pointToHelp } from "./command-line.ts"
 import { addDetails } from "./details.ts"
 import { declareDev } from "./dev.ts"
 import { parseLines, parseOffset, parseSeconds, parseTimeFlag, parseWhere } from "./flag-values.ts"
@@ -52,14 +52,8 @@ export function declareProgram(): Command {
   declareStatus(program)
   declareHelp(program)
   for (const command of program.commands) command.hook("preSubcommand", handOptionsDown)
-  pointToHelp(program, "hookline")
+  pointToHelp(program)
   return program
-}
-
-/** The errors of each command name its own help. */
-function pointToHelp(command: Command, name: string): void {
-  command.showHelpAfterError(`(see ${name} --help)`)
-  for (const it of command.commands) pointToHelp(it, `${name} ${it.name()}`)
 }
 
 /** Options before a subcommand's name are the subcommand's. It throws CommanderError for one that it does not have. */

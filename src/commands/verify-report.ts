@@ -79,7 +79,7 @@ export const timeHints = ({ mistakes }: Report): readonly string[] =>
 
 /** The members that the JSON objects of `hookline verify` have in common. */
 export function verdictOf(explained: CaptureExplanation): object {
-  const { provider, is_verified, reason, detail, result, sender, mistakes, configuration, warnings } =
+  const { provider, is_verified, reason, detail, result, sender, advice, mistakes, configuration, warnings } =
     explained
   const of = (isCertain: boolean): object[] =>
     mistakes.flatMap(({ is_certain, ...it }) => (is_certain === isCertain ? [it] : []))
@@ -89,6 +89,7 @@ export function verdictOf(explained: CaptureExplanation): object {
     ...(reason !== null && { reason, detail }),
     result,
     ...(sender !== null && { sender }),
+    ...(advice !== null && { advice }),
     mistakes: of(true),
     possible_mistakes: of(false),
     ...(configuration !== null && { configuration }),

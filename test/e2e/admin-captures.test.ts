@@ -141,8 +141,20 @@ describe("refused requests are kept on a loopback address", () => {
     expect(await it.send("payments", { "Stripe-Signature": signature(SECRET, undefined, "[]") }, "[]")).toBe(
       400,
     )
-    const { result } = await it.get<CaptureExplanation>("captures/last/explanation?pipeline=payments")
+    const { result, advice } = await it.get<CaptureExplanation>("captures/last/explanation?pipeline=payments")
     expect(result).toBe("The request is verified. It was refused for another reason than its signature.")
+    const configuration = "[pipeline:payments:Decoder]\nlists = split"
+    expect(advice).toMatchObject({ configuration, excerpt: null })
+    const last = async (...flags: string[]): Promise<string> =>
+      (await hookline(["verify", "--last", "-c", join(it.folder, "pipelines.conf"), ...flags])).stdout
+    expect(await last()).toContain(advice!.text)
+    expect(JSON.parse(await last("--json"))).toMatchObject({ advice: { configuration } })
+  })
+
+  test("the text around what is no JSON is shown without secrets", async () => {
+    expect(await it.send("open", {}, '{"api_key":"obviously-fake-api-key",}')).toBe(400)
+    const { advice } = await it.get<CaptureExplanation>("captures/last/explanation?pipeline=open")
+    expect(advice!.excerpt).toBe('{"api_key":"(22 characters)",}\n                             ^')
   })
 
   test("tokens and signatures are masked, and shown unmasked to the page of the listener alone", async () => {

@@ -119,15 +119,26 @@ topic = down
     expect(await accessibilityFindings(page)).toEqual([])
   }, 30_000)
 
-  /** 40 requests of another secret after 5 verified ones, one that is not signed, two that are no JSON and three duplicates. */
-  const sendAll = async ({ urls }: RunningHookline): Promise<void> => {
+  /** 40 requests of another secret after 5 verified ones, two that are not signed, two that are no JSON and three duplicates. */
+  const sendAll = async ({ urls, adminUrl }: RunningHookline): Promise<void> => {
     const payments = urls["payments"]!
     for (let n = 0; n < 8; n++) await postAsStripe(payments, SECRET, BODY.replace("evt_1", `evt_${n % 5}`))
+    // samples the counters
+    await fetch(`${adminUrl}/api/overview`)
     for (let n = 0; n < 40; n++) await postAsStripe(payments, "whsec_obviously_other", BODY)
     expect(await statusOf(payments, { body: BODY })).toBe(401)
+    expect(await statusOf(urls["tokens"]!, { body: BODY })).toBe(401)
     for (const body of ['{"id":"evt_1",}', "[1]"]) expect(await statusOf(urls["open"]!, { body })).toBe(400)
   }
-  const DEDUPLICATED = "[pipeline:payments:Deduplicator]\n[pipeline:payments:BrokerSink]"
+  const DEDUPLICATED = `[pipeline:payments:Deduplicator]
+[pipeline:tokens:WebHookSource]
+path = /tokens
+[pipeline:tokens:Verifier]
+provider = gitlab
+secret = obviously-fake-token
+[pipeline:tokens:BrokerSink]
+topic = tokens
+[pipeline:payments:BrokerSink]`
   const capturing = (capture: string): string =>
     configuration(0, SECRET, `capture = ${capture}\ncapture_max_requests = 20`).replace(
       "[pipeline:payments:BrokerSink]",
@@ -139,11 +150,15 @@ topic = down
     await using running = await startHookline(capturing("refused"), { folder: folder.path })
     await sendAll(running)
     const { page, faults } = await openPage(browser, `${running.adminUrl}/#/refused`)
-    await page.locator(".badge", { hasText: "43" }).waitFor()
-    expect(await groups(page).count()).toBe(4)
+    await page.locator(".badge", { hasText: "44" }).waitFor()
+    expect(await groups(page).count()).toBe(5)
     const wrongSecret = groups(page).filter({ hasText: "No secret or key matches: signature mismatch" })
     await wrongSecret.getByText("40", { exact: true }).waitFor()
-    await wrongSecret.getByText("8 requests verified, the last at").waitFor()
+    await wrongSecret.getByText(/8 requests verified until \d\d:\d\d, none since/).waitFor()
+    await groups(page)
+      .filter({ hasText: "no X-Gitlab-Token" })
+      .getByText("No request of tokens was ever verified")
+      .waitFor()
     await groups(page).filter({ hasText: "no Stripe-Signature" }).getByText("It is not signed").waitFor()
     // the newest is open, and the flood has displaced none of the others
     await rows(page).getByText("expected { at byte 0").waitFor()

@@ -4,6 +4,7 @@ import { parseCondition } from "../brokers/record-filter.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import { HooklineError } from "../errors.ts"
 import { checkedAddresses, isOwnNetwork, refusedHost } from "../outgoing/refused-addresses.ts"
+import type { RedisServer } from "../dedupe/redis-client.ts"
 import { BrokerTarget } from "../replay/broker-target.ts"
 import { ReplayJob } from "../replay/job.ts"
 import { countRecords, selectRecords, type RecordCount, type RecordRange } from "../replay/range.ts"
@@ -11,6 +12,8 @@ import { urlTarget } from "../replay/post.ts"
 import { isSameLog } from "../replay/same-log.ts"
 import type { ReplayTarget } from "../replay/target.ts"
 import type { Logger } from "../telemetry/log.ts"
+import { ReplayClaims } from "./replay-claims.ts"
+import type { Replica } from "./replicas.ts"
 
 /** Where the records of a replay come from. */
 export interface ReplayFrom {
@@ -39,6 +42,10 @@ export interface ReplayConnections {
   openReader(id: string): Promise<LogReader>
   /** Opens a broker, to be closed; pipelines may use it too. */
   openBroker(id: string): Promise<Broker>
+  /** The id of this process. */
+  readonly process: string
+  /** The Redis of [service]; undefined: none. */
+  redis(): RedisServer | undefined
   /** `replay_urls` of [admin]. */
   listedUrls(): readonly string[]
 }
@@ -58,10 +65,12 @@ export class Replays {
   readonly #running = new Set<Promise<void>>()
   /** Those that are about to run. */
   readonly #opening = new Set<Promise<Replay>>()
+  readonly claims: ReplayClaims
   #isClosed = false
 
   constructor(connections: ReplayConnections, log: Pick<Logger, "info" | "error">) {
     this.#connections = connections
+    this.claims = new ReplayClaims(connections.process, () => connections.redis())
     this.#log = log
   }
 
@@ -90,18 +99,21 @@ export class Replays {
    * Begins a replay, which continues after a record that its target refuses.
    *
    * @param rate records a second; undefined: as fast as the target accepts them
-   * @throws HooklineError `usage`, `no_topic`, `unavailable`, `no_input`, `config`, `refused` for a URL in the own network
+   * @param others replicas that may run it
+   * @throws HooklineError `usage`, `no_topic`, `unavailable`, `no_input`, `config`, `refused` for a URL in the own network;
+   *   ApiError 409 if it runs already
    */
   async start(
     request: ReplayRequest,
     from: ReplayFrom,
     to: ReplayTo,
     rate: number | undefined,
+    others: readonly Replica[],
   ): Promise<Replay> {
     if (this.#isClosed) throw new HooklineError("unavailable", "the service is stopping")
     if (this.#running.size + this.#opening.size >= MAX_RUNNING)
       throw new HooklineError("unavailable", `${MAX_RUNNING} replays have not ended; cancel one`)
-    const opening = this.#open(request, from, to, rate)
+    const opening = this.#open(request, from, to, rate, others)
     this.#opening.add(opening)
     try {
       return await opening
@@ -115,14 +127,19 @@ export class Replays {
     from: ReplayFrom,
     to: ReplayTo,
     rate: number | undefined,
+    others: readonly Replica[],
   ): Promise<Replay> {
     await using opened = new AsyncDisposableStack()
     const reader = opened.adopt(await this.#openReader(from.connection), (it) => it.close())
     const matches = matcherOf(from)
     const selection = await selectRecords(reader, from.topic, from.range)
     await this.#checkIsOther(from, reader, to)
+    const key = await this.#keyOf(from, reader, to)
+    const { lost } = opened.adopt(await this.claims.claim(key, others), (it) => it.release())
     const target = await this.#openTarget(to, selection.partitions, opened)
     const job = new ReplayJob({ reader, selection, matches, target, rate, onRefusal: "skip" })
+    lost?.throwIfAborted()
+    lost?.addEventListener("abort", () => void job.cancel(lost.reason as Error))
     const replay: Replay = { id: crypto.randomUUID(), request, job, endedAtMs: undefined }
     this.#all.set(replay.id, replay)
     const running = this.#run(replay, opened.move()).finally(() => this.#running.delete(running))
@@ -167,6 +184,19 @@ export class Replays {
       throw error
     })
     if (isSame) throw new HooklineError("usage", "the topic can't be replayed to itself")
+  }
+
+  /** The same in all replicas for one topic and one target. */
+  async #keyOf({ connection, topic }: ReplayFrom, reader: LogReader, to: ReplayTo): Promise<string> {
+    const source = (await reader.clusterId()) ?? this.#placeOf(connection)
+    const target = to instanceof URL ? to.href : [this.#placeOf(to.connection), to.topic]
+    return Bun.hash(JSON.stringify([source, topic, target])).toString(36)
+  }
+
+  /** Replicas have embedded logs of their own. */
+  #placeOf(id: string): readonly string[] {
+    const { kind, values } = this.#find(id)
+    return [kind.describe(values).address, kind.hasOneWriter ? this.#connections.process : ""]
   }
 
   async #openTarget(to: ReplayTo, partitions: number, opened: AsyncDisposableStack): Promise<ReplayTarget> {

@@ -29,6 +29,8 @@ const serviceWith = (fault: Error): Service => ({
       connection: () => undefined,
       openReader: () => Promise.reject(fault),
       openBroker: () => Promise.reject(fault),
+      process: "",
+      redis: () => undefined,
       listedUrls: () => [],
     },
     { info() {}, error() {} },

@@ -1,5 +1,5 @@
-import { steadyMs } from "../clock/clock.ts"
-import { RedisLink, releaseKey, renewKey, type RedisServer } from "../dedupe/redis-client.ts"
+import { RedisLink, type RedisServer } from "../dedupe/redis-client.ts"
+import { RedisLease } from "../dedupe/redis-lease.ts"
 import { HooklineError } from "../errors.ts"
 import { HOUR_MS, type Certificate } from "./certificate.ts"
 import type { OutcomeStore } from "./outcome-index.ts"
@@ -15,8 +15,6 @@ import type { OutcomeStore } from "./outcome-index.ts"
  *
  * Each replica has its own ledger, so one that becomes the holder lists again.
  */
-const LEASE_MS = 30_000
-const CONNECTED_WITHIN_MS = 3000
 const KEPT_MS = 32 * 24 * HOUR_MS
 /** Texts of an index that one request reads: each has the lines of one process and second. */
 const TEXTS = 60
@@ -29,14 +27,12 @@ export interface SharedPlace extends RedisServer {
 export class SharedReconcile implements OutcomeStore, AsyncDisposable {
   readonly #link: RedisLink
   readonly #prefix: string
-  readonly #owner = crypto.randomUUID()
-  readonly #leaseMs: number
-  #renewals: Timer | undefined
+  readonly #lease: RedisLease
 
-  constructor(place: SharedPlace, leaseMs = LEASE_MS) {
-    this.#leaseMs = leaseMs
+  constructor(place: SharedPlace, leaseMs?: number) {
     this.#prefix = `hookline:reconcile:${place.reconcile}:`
     this.#link = new RedisLink(place)
+    this.#lease = new RedisLease(this.#link, `${this.#prefix}holder`, crypto.randomUUID(), leaseMs)
   }
 
   /**
@@ -46,38 +42,15 @@ export class SharedReconcile implements OutcomeStore, AsyncDisposable {
    * @throws HooklineError `log_locked`: another process is; `unavailable`
    */
   async hold(): Promise<AbortSignal> {
-    const untilMs = steadyMs() + CONNECTED_WITHIN_MS
-    while (this.#link.ready() !== true && steadyMs() < untilMs) await Bun.sleep(20)
-    const key = `${this.#prefix}holder`
-    const lost = new AbortController()
-    const abort = (): void => {
-      clearInterval(this.#renewals)
-      lost.abort(new HooklineError("unavailable", "another process of the service may reconcile now"))
-    }
-    let renewedMs = steadyMs()
-    const set = await this.#link.send("SET", [key, this.#owner, "NX", "PX", `${this.#leaseMs}`])
-    // the reply to an earlier one may have been lost
-    if (set === null && !(await renewKey(this.#link, key, this.#owner, this.#leaseMs)))
+    const lost = await this.#lease.hold()
+    if (typeof lost === "string")
       throw new HooklineError("log_locked", "another process of the service reconciles")
-    clearInterval(this.#renewals)
-    this.#renewals = setInterval(async () => {
-      const sentMs = steadyMs()
-      // before another one can begin
-      if (sentMs - renewedMs > (2 / 3) * this.#leaseMs) return abort()
-      const isHeld = await renewKey(this.#link, key, this.#owner, this.#leaseMs).catch(() => undefined)
-      if (isHeld === true) renewedMs = sentMs
-      if (isHeld === false) abort()
-    }, this.#leaseMs / 6)
-    return lost.signal
+    return lost
   }
 
   /** Gives up the lease, if it is held. */
-  async release(): Promise<void> {
-    const isHeld = this.#renewals !== undefined
-    clearInterval(this.#renewals)
-    this.#renewals = undefined
-    // or it expires
-    if (isHeld) await releaseKey(this.#link, `${this.#prefix}holder`, this.#owner).catch(() => {})
+  release(): Promise<void> {
+    return this.#lease.release()
   }
 
   /** From when the next holder must list; 0: there was none. */

@@ -107,8 +107,9 @@ export class ReplayJob {
     return this.#change("paused", "running")
   }
 
-  /** Ends the job, once what was sent is acknowledged or a moment has passed. */
-  async cancel(): Promise<void> {
+  /** Ends the job, once what was sent is acknowledged or a moment has passed. @param error why it fails; undefined: it is cancelled */
+  async cancel(error?: Error): Promise<void> {
+    if (error !== undefined) this.#fail(error)
     if (!this.#isOver) this.#setState("cancelled")
     await this.#ending
   }

@@ -13,7 +13,7 @@ import type { SourceLimits } from "../verify/explain/advice.ts"
 import { notJudged } from "../verify/explain/report.ts"
 import { describeChanges } from "./configuration-diff.ts"
 import { explainRequest, verificationsOf } from "./explain-request.ts"
-import type { Plan, PlannedPipeline } from "./plan/plan.ts"
+import { redisOf, type Plan, type PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
 import { verifiedFrom } from "./plan/verified.ts"
 import type { RunningForward } from "./forwards.ts"
@@ -57,6 +57,8 @@ export function adminService(running: Running): Service {
     connection: (id) => running.plan.connections.get(id),
     openReader,
     openBroker,
+    process: running.id,
+    redis: () => redisOf(running.plan.service),
     listedUrls: () => running.plan.admin.replay_urls ?? [],
   }
   return {

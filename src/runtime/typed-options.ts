@@ -156,7 +156,7 @@ export type ServiceOptions = {
   readonly bodyTimeout?: ServiceOptionsGiven["bodyTimeout"]
   /** With several workers: how long one of them may stall, not answering its supervisor, before it is killed and replaced; see workers.md. Default: `10s`. */
   readonly stallTimeout?: ServiceOptionsGiven["stallTimeout"]
-  /** A Redis in which replicas count `rateLimit` together; see limits.md. Default: each process counts its own events. */
+  /** A Redis in which replicas count `rateLimit` together and hold the replays that they run; see limits.md and replay.md. Default: each process counts its own events. */
   readonly redis?: ServiceOptionsGiven["redis"]
   /** PEM file with the CAs that the certificate of a `rediss://` redis is checked against, instead of the public ones. Needs `redis`. */
   readonly redisCa?: ServiceOptionsGiven["redisCa"]

@@ -163,6 +163,7 @@ async function replays(): Promise<void> {
   for (const change of ["pause", "resume", "cancel", "resume"])
     await call("POST", `/api/replays/{id}/${change}`, `replays/${id}/${change}`)
   await call("GET", "/api/replays", "replays")
+  await call("GET", "/api/replays/claims", "replays/claims")
   await call("GET", "/api/replays/{id}", `replays/${id}`)
 }
 

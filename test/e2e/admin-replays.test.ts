@@ -117,7 +117,7 @@ test("a replay pauses, continues and is cancelled; further ones wait for a place
   expect((await it.post<ReplayOverview>(`replays/${id}/pause`)).state).toBe("paused")
   expect(await it.refused(`replays/${id}/pause`)).toEqual([409, "the replay is paused"])
   expect((await it.post<ReplayOverview>(`replays/${id}/resume`)).state).toBe("running")
-  for (let n = 0; n < 3; n++) jobs.push(await start({ rate: 1 }))
+  for (let n = 0; n < 3; n++) jobs.push(await start({ rate: 1, to: { connection: "other", topic: `x${n}` } }))
   expect(await it.refused("replays", { from, to: { connection: "other", topic: "x" } })).toEqual([
     503,
     "4 replays have not ended; cancel one",
@@ -132,9 +132,8 @@ test("a replay pauses, continues and is cancelled; further ones wait for a place
 })
 
 test("of replays that are started at once, no more run than may", async () => {
-  const request = { from, to: { connection: "other", topic: "x" }, rate: 1 }
   const answers = await Promise.allSettled(
-    Array.from({ length: 8 }, () => it.post<ReplayOverview>("replays", request)),
+    Array.from({ length: 8 }, (_, n) => start({ to: { connection: "other", topic: `x${n}` }, rate: 1 })),
   )
   const started = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
   for (const { id } of started) await it.post(`replays/${id}/cancel`)

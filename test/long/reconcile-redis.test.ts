@@ -193,7 +193,7 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     const { status, stderr } = await ended
     expect([status, stderr]).toEqual([
       69,
-      expect.stringContaining("another process of the service may reconcile"),
+      expect.stringContaining("another process of the service may have taken over"),
     ])
   })
 })

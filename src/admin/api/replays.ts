@@ -6,7 +6,7 @@ import type { Replicas } from "../replicas.ts"
 import type { Service } from "../service.ts"
 import { ApiError } from "./problem.ts"
 import { route, type ApiRoute } from "./route.ts"
-import { ReplayCount, ReplayOverview, ReplayRequest } from "./shapes.ts"
+import { ReplayClaim, ReplayCount, ReplayOverview, ReplayRequest } from "./shapes.ts"
 
 const ID = Type.Object({
   id: Type.String({ maxLength: 200, description: "`last`: the one that was begun last." }),
@@ -75,10 +75,16 @@ export function replayRoutes(deps: ReplayDeps): ApiRoute[] {
         const shown = to instanceof URL ? toShownUrl(to) : `${to.connection}/${to.topic}`
         note({ from: `${body.from.connection}/${body.from.topic}`, to: shown })
         const request = { ...body, ...(to instanceof URL && { to: { url: shown } }) }
-        const replay = await replays.start(request, rangeOf(body), to, body.rate)
+        const others = (await deps.replicas.fresh()).filter(({ problem }) => problem === undefined)
+        const replay = await replays.start(request, rangeOf(body), to, body.rate, others)
         note({ replay: replay.id })
         return jobOf(replay)
       },
+    }),
+    route("GET /api/replays/claims", {
+      summary: "Which replays this replica runs, or is about to: others do not start the same.",
+      response: Type.Array(ReplayClaim),
+      answer: () => replays.claims.list(),
     }),
     route("POST /api/replays/count", {
       summary: "How many records a replay would send.",

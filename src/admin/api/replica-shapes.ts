@@ -1,6 +1,6 @@
 /** What replicas and workers ask each other for, and have each other do. */
 import { READINESS_STATES } from "../../telemetry/gauges.ts"
-import { count, nullable, oneOf, type Static, Type } from "./shape.ts"
+import { count, nullable, oneOf, type Static, time, Type } from "./shape.ts"
 
 /** Another replica of the service. */
 export const ReplicaOverview = Type.Object({
@@ -14,6 +14,16 @@ export const Reloaded = Type.Object({
   changed: Type.Array(Type.String(), {
     description: "What is different, as `pipelines_changed: a, b`; none: the configuration is as before.",
   }),
+})
+
+/** Who runs a replay, or is about to. */
+export const ReplayClaim = Type.Object({
+  id: Type.String(),
+  key: Type.String({ description: "The same for replays of one topic to one target." }),
+  process: Type.String({ description: "As in the overview." }),
+  host: Type.String(),
+  since: time,
+  is_held: Type.Boolean({ description: "false: it has not asked all others yet." }),
 })
 
 /** The counters of a process since its start. */
@@ -37,5 +47,6 @@ export const ChangedLevel = Type.Object({
 
 export type LoggedLevel = Static<typeof LoggedLevel>
 export type ProcessActivity = Static<typeof ProcessActivity>
+export type ReplayClaim = Static<typeof ReplayClaim>
 export type Reloaded = Static<typeof Reloaded>
 export type ReplicaOverview = Static<typeof ReplicaOverview>

@@ -62,7 +62,7 @@ export const SERVICE = defineSection({
       reload: "live",
       accepts: isRedisUrl,
       form: REDIS_FORM,
-      doc: "A Redis in which replicas count `rate_limit` together; see limits.md. Default: each process counts its own events.",
+      doc: "A Redis in which replicas count `rate_limit` together and hold the replays that they run; see limits.md and replay.md. Default: each process counts its own events.",
     }),
     redis_ca: file({
       optional: true,

@@ -1,0 +1,131 @@
+import { hostname } from "node:os"
+import { RedisLink, type RedisServer } from "../dedupe/redis-client.ts"
+import { RedisLease } from "../dedupe/redis-lease.ts"
+import { HooklineError } from "../errors.ts"
+import { ApiError } from "./api/problem.ts"
+import type { ReplayClaim } from "./api/replica-shapes.ts"
+import type { Replica } from "./replicas.ts"
+
+/*
+ * Who runs a replay: of those with the same key, one at a time in all replicas.
+ *
+ *   with the Redis of `[service]`   it holds a lease of the key `hookline:replay:<key>`, whose value is the claim
+ *   without                         it announces its claim, then asks the other replicas for theirs. A claim that is held
+ *                                   wins. Of two that are announced at once at least one sees the other; the higher id
+ *                                   yields, and both ask again: one that yields until another holds it, the other until
+ *                                   no one else announces, since the other may have asked before.
+ */
+export class ReplayClaims {
+  readonly #process: string
+  readonly #redis: () => RedisServer | undefined
+  readonly #own = new Map<string, OwnClaim>()
+
+  /** @param process the id of this one */
+  constructor(process: string, redis: () => RedisServer | undefined) {
+    this.#process = process
+    this.#redis = redis
+  }
+
+  /** Those of this process. */
+  list(): ReplayClaim[] {
+    return [...this.#own.values()].flatMap(({ claim, state }) =>
+      state === "yields" ? [] : [{ ...claim, is_held: state === "held" }],
+    )
+  }
+
+  /**
+   * @param others the other replicas
+   * @returns to be released; `lost` aborts once another replica may run the replay
+   * @throws ApiError 409 with who runs it; HooklineError `unavailable`
+   */
+  async claim(key: string, others: readonly Replica[]): Promise<HeldReplay> {
+    const running = this.#own.get(key)
+    if (running !== undefined) throw taken(running.claim, "this replica")
+    const claim = {
+      id: crypto.randomUUID(),
+      key,
+      process: this.#process,
+      host: hostname(),
+      since: Date.now(),
+    }
+    const own: OwnClaim = { claim, state: "announced" }
+    this.#own.set(key, own)
+    try {
+      const redis = this.#redis()
+      const held = redis === undefined ? await askOthers(own, others) : await holdIn(redis, claim, others)
+      own.state = "held"
+      return {
+        lost: held?.lost,
+        release: async () => {
+          await held?.release()
+          this.#own.delete(key)
+        },
+      }
+    } catch (error) {
+      this.#own.delete(key)
+      throw error
+    }
+  }
+}
+
+interface HeldReplay {
+  /** undefined: it can't be. */
+  readonly lost: AbortSignal | undefined
+  release(): Promise<void>
+}
+
+type Claim = Omit<ReplayClaim, "is_held">
+
+interface OwnClaim {
+  readonly claim: Claim
+  /** Others see it unless it yields. */
+  state: "announced" | "yields" | "held"
+}
+
+async function holdIn(redis: RedisServer, claim: Claim, others: readonly Replica[]): Promise<HeldReplay> {
+  const link = new RedisLink(redis)
+  const lease = new RedisLease(link, `hookline:replay:${claim.key}`, JSON.stringify(claim))
+  try {
+    const lost = await lease.hold()
+    if (typeof lost === "string") {
+      const holder = (lost === "" ? {} : JSON.parse(lost)) as Partial<Claim>
+      throw taken(holder, others.find(({ overview }) => overview?.process === holder.process)?.name)
+    }
+    const release = async (): Promise<void> => {
+      await lease.release()
+      link.close()
+    }
+    return { lost, release }
+  } catch (error) {
+    link.close()
+    if (error instanceof ApiError) throw error
+    const problem = `it is not known whether another replica runs this replay: ${(error as Error).message}`
+    throw new HooklineError("unavailable", problem, { cause: error })
+  }
+}
+
+const AGAIN_MS = 50
+
+async function askOthers(own: OwnClaim, others: readonly Replica[]): Promise<undefined> {
+  for (;;) {
+    const { claim, state } = own
+    const asked = others.map(({ client }) =>
+      client.rows<ReplayClaim & { replica?: string }>("replays/claims"),
+    )
+    const same = (await Promise.all(asked)).flat().filter(({ key }) => key === claim.key)
+    const held = same.find((it) => it.is_held)
+    if (held !== undefined) throw taken(held, held.replica)
+    if (same.length === 0 && state === "announced") return undefined
+    own.state = same.some(({ id }) => id < claim.id) ? "yields" : "announced"
+    await Bun.sleep(AGAIN_MS)
+  }
+}
+
+function taken({ host = "another replica", since }: Partial<Claim>, replica: string | undefined): ApiError {
+  const where = replica === undefined ? host : `${host} (${replica})`
+  const when = since === undefined ? "" : ` since ${new Date(since).toISOString()}`
+  return new ApiError(
+    409,
+    `${where} replays this topic to this target${when}; cancel that replay, or wait for its end`,
+  )
+}

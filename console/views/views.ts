@@ -2,6 +2,7 @@ import type { ComponentType } from "preact"
 import { overview } from "../live.ts"
 import { Deliveries } from "./deliveries/deliveries.tsx"
 import { Events } from "./events/events.tsx"
+import { Connect } from "./first-run/first-run.tsx"
 import { OverviewView } from "./overview/overview.tsx"
 import { Refused } from "./refused/refused.tsx"
 import { Send } from "./send/send.tsx"
@@ -30,6 +31,7 @@ export const VIEWS: readonly View[] = [
     badge: () => overview.value?.refused ?? 0,
   },
   { id: "send", title: "Send", goKey: "s", Component: Send },
+  { id: "connect", title: "Connect", goKey: "c", Component: Connect },
   { id: "replay", title: "Deliveries", goKey: "p", Component: Deliveries },
 ]
 

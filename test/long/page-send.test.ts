@@ -80,6 +80,30 @@ describe.skipIf(!hasBrowser())("an empty page", () => {
     expect((await fetch(running.urls["open"]!, { method: "POST", body: "{}" })).status).toBe(200)
     await waiting.waitFor({ state: "detached" })
   }, 30_000)
+
+  test.each([
+    ["light", 1440],
+    ["dark", 390],
+  ] as const)(
+    "stays at hand as Connect: a sample is answered there (%s, %d px)",
+    async (theme, width) => {
+      using folder = temporaryFolder()
+      await using running = await startHookline(CONFIGURATION, { folder: folder.path })
+      const { page, faults } = await openPage(browser, `${running.adminUrl}/#/connect/payments`, {
+        theme,
+        width,
+      })
+      await page.getByRole("heading", { name: "Connect a sender" }).waitFor()
+      await page.getByText("At Stripe: Workbench, Webhooks").waitFor()
+      await page.getByRole("button", { name: "Send a sample" }).click()
+      await page.getByText("Answered 200").waitFor()
+      expect(new URL(page.url()).hash).toBe("#/connect/payments")
+      expect(await accessibilityFindings(page)).toEqual([])
+      expect(await overflowPx(page)).toBe(0)
+      expect(faults).toEqual([])
+    },
+    30_000,
+  )
 })
 
 describe.skipIf(!hasBrowser())("Send", () => {

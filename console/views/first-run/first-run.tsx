@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact"
 import { useState } from "preact/hooks"
 import { get, mayAct, post } from "../../api-client.ts"
 import type { PipelineOverview, ProviderSetup, SampleRequest, SendResult } from "../../api.ts"
@@ -10,13 +11,44 @@ import { curlOf } from "../../curl.ts"
 import { formatCounted } from "../../format.ts"
 import { overview } from "../../live.ts"
 import { useAction, useLoad } from "../../request-hooks.ts"
-import { hrefOf, navigate } from "../../router.ts"
+import { hrefOf, navigate, route } from "../../router.ts"
 import { toast } from "../../toasts.ts"
 import { isLocal, linesFor, senderAddress, tunnelsTo } from "./setup.ts"
 
 /** What to do until the first event comes: in place of an empty list. */
 export function FirstRun() {
-  const [chosen, choose] = useState("")
+  const it = overview.value
+  return (
+    <Guide title="Waiting for the first event">
+      <p class="muted" role="status">
+        {it === undefined || it.refused === 0 ? (
+          "It is shown here as soon as it comes."
+        ) : (
+          <>
+            {formatCounted(it.refused, "request")} came and {it.refused === 1 ? "was" : "were"} refused:{" "}
+            <a href={hrefOf("refused")}>see why</a>.
+          </>
+        )}
+      </p>
+    </Guide>
+  )
+}
+
+/** The same at any time, for another sender: `#/connect/<pipeline>` */
+export function Connect() {
+  return (
+    <Guide title="Connect a sender">
+      <p class="muted">
+        Each pipeline has an address for one sender. For another sender, add a pipeline to the configuration
+        file and reload it.
+      </p>
+    </Guide>
+  )
+}
+
+function Guide({ title, children }: { title: string; children: ComponentChildren }) {
+  const [named] = route.value.view === "connect" ? route.value.path : []
+  const [chosen = named, choose] = useState<string>()
   const it = overview.value
   if (it === undefined) return <Skeleton rows={8} />
   const reachable = it.pipelines.filter(({ url }) => url !== "")
@@ -24,17 +56,8 @@ export function FirstRun() {
   return (
     <div class="first-run">
       <header>
-        <h2>Waiting for the first event</h2>
-        <p class="muted" role="status">
-          {it.refused === 0 ? (
-            "It is shown here as soon as it comes."
-          ) : (
-            <>
-              {formatCounted(it.refused, "request")} came and {it.refused === 1 ? "was" : "were"} refused:{" "}
-              <a href={hrefOf("refused")}>see why</a>.
-            </>
-          )}
-        </p>
+        <h2>{title}</h2>
+        {children}
         {reachable.length > 1 && (
           <label>
             Pipeline{" "}
@@ -85,7 +108,8 @@ function SendSample({ pipeline, address }: { pipeline: PipelineOverview; address
   )
   const { isBusy, result, error, run } = useAction(async ({ body, content_type }: SampleRequest) => {
     const answer = await post<SendResult>("send", { pipeline: pipeline.id, body, content_type })
-    if (answer.record !== null) {
+    // on Connect it is one of many
+    if (answer.record !== null && route.value.view !== "connect") {
       toast(`Published to ${answer.record.topic}`)
       navigate(recordHref(answer.record))
     }
@@ -155,6 +179,11 @@ function Configuration({ pipeline }: { pipeline: PipelineOverview }) {
           </a>
         )}
       </p>
+      {setup.setup !== null && (
+        <p>
+          At {setup.title}: {setup.setup}.
+        </p>
+      )}
       <CodeBlock text={linesFor(pipeline.id, setup)} what="configuration" />
       {setup.note !== null && <p class="muted">{setup.note}</p>}
       <p class="muted">

@@ -51,6 +51,7 @@ const setup = (provider: string, source: string) => ({
   title: "",
   docs: null,
   note: null,
+  setup: null,
   configuration: `[pipeline:${provider}:WebHookSource]\npath = /${provider}\n${source}
 [pipeline:${provider}:Verifier]\nprovider = ${provider}\nsecret = \${SECRET}
 

@@ -7,6 +7,7 @@ import {
   presetOf,
   PROVIDER_NAMES,
 } from "../../verify/presets/providers.ts"
+import { factsOf } from "../../verify/presets/sender-facts.ts"
 import { SAMPLE_SETTINGS, samplePipeline } from "../../verify/samples/sample-pipeline.ts"
 import { sampleRequest } from "../../verify/samples/samples.ts"
 import { WrongSetting, type SettingKey } from "../../verify/schemes/family.ts"
@@ -152,6 +153,7 @@ const setups = (): ProviderSetup[] =>
       title: preset !== undefined && "title" in preset ? preset.title : `${provider} (any sender)`,
       docs: preset?.docs ?? null,
       note: preset?.note ?? null,
+      setup: factsOf(provider).setup ?? null,
       configuration: samplePipeline(provider, settingsFor(provider)),
     }
   })

@@ -236,6 +236,7 @@ export const ProviderSetup = Type.Object({
   title: Type.String(),
   docs: nullable(Type.String()),
   note: nullable(Type.String({ description: "Its pitfalls." })),
+  setup: nullable(Type.String({ description: "Where an endpoint is set up there, and what is pasted." })),
   configuration: Type.String({ description: "The lines of pipelines.conf." }),
 })
 

@@ -19,11 +19,13 @@ const RANKS: { readonly [state in PipelineOverview["state"]["name"]]: number } =
   idle: 3,
 }
 
-/** The share of a pipeline's requests in the last minute that was refused. */
-export function refusedShare(it: PipelineOverview): number {
+/** The share of the last minute's requests that was refused. */
+export function refusedShare(it: Rates): number {
   const all = it.events_per_second + it.dropped_per_second + it.refused_per_second
   return all === 0 ? 0 : it.refused_per_second / all
 }
+
+type Rates = Pick<PipelineOverview, "events_per_second" | "dropped_per_second" | "refused_per_second">
 
 const VALUES: { readonly [key in SortKey]: (pipeline: PipelineOverview) => Value } = {
   name: ({ id }) => id,

@@ -5,6 +5,7 @@ import { Age, Duration, StateIcon } from "../../components/values.tsx"
 import { formatCount, formatRate, formatShare } from "../../format.ts"
 import { hrefOf } from "../../router.ts"
 import { Curve } from "./curve.tsx"
+import { refusedShare } from "./rows.ts"
 
 /** From these on a figure is marked. */
 const REFUSED_SHARE = 0.01
@@ -12,14 +13,14 @@ const DISK_SHARE = 0.8
 
 /** The service as a whole: its figures of the last minute, and what came in the last 15. */
 export function TotalsBand({ totals }: { totals: Totals }) {
-  const { accepted_per_second: accepted, refused_per_second: refused, unsent, disk_used: disk } = totals
-  const all = accepted + totals.dropped_per_second + refused
+  const { events_per_second: accepted, unsent, disk_used: disk } = totals
+  const refused = refusedShare(totals)
   return (
     <section class="totals" aria-label="The whole service">
       <dl class="figures">
         <Figure name="accepted">{formatRate(accepted)}/s</Figure>
-        <Figure name="refused" isMarked={refused >= REFUSED_SHARE * all && refused > 0}>
-          {all === 0 ? "–" : formatShare(refused / all)}
+        <Figure name="refused" isMarked={refused >= REFUSED_SHARE}>
+          {formatShare(refused)}
         </Figure>
         <Figure name="p99">
           <Duration ms={totals.p99_ms} />

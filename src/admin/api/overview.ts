@@ -151,16 +151,12 @@ function totalsOf(
   { connections, forwards }: Pick<Overview, "connections" | "forwards">,
   withSeries: boolean,
 ): Totals {
-  const rates = history.total.rates()
   const { accepted, dropped, refused } = history.total.series()
   const spools = connections.flatMap(({ spool }) => spool ?? [])
   const used = connections.flatMap(({ disk_used }) => disk_used ?? [])
   const oldest = spools.flatMap(({ oldest_at }) => oldest_at ?? [])
   return {
-    accepted_per_second: rounded(rates.accepted),
-    dropped_per_second: rounded(rates.dropped),
-    refused_per_second: rounded(rates.refused),
-    p99_ms: latencyOf(history.total, 0.99),
+    ...figuresOf(history.total),
     unsent: sumOf([...spools.map(({ records }) => records), ...forwards.map(({ lag }) => lag ?? 0)]),
     oldest_unsent_at: oldest.length === 0 ? null : Math.min(...oldest),
     disk_used: used.length === 0 ? null : Math.max(...used),
@@ -208,9 +204,16 @@ const certificateOverview = (it: ReconcileInfo["certificates"][number]): Certifi
   accounted: Object.entries(it.accounted).map(([outcome, count]) => ({ outcome, count })),
 })
 
-const latencyOf = (history: PipelineHistory, q: number): number | null => {
-  const ms = history.latency(q)
-  return ms === undefined ? null : rounded(ms)
+function figuresOf(history: PipelineHistory) {
+  const { accepted, dropped, refused } = history.rates()
+  const [p50, p99] = [history.latency(0.5), history.latency(0.99)]
+  return {
+    events_per_second: rounded(accepted),
+    dropped_per_second: rounded(dropped),
+    refused_per_second: rounded(refused),
+    p50_ms: p50 === undefined ? null : rounded(p50),
+    p99_ms: p99 === undefined ? null : rounded(p99),
+  }
 }
 
 function pipelineOverview(
@@ -219,7 +222,6 @@ function pipelineOverview(
   stateOf: (pipeline: PipelineInfo, history: PipelineHistory) => PipelineState,
 ): PipelineOverview {
   const { id, provider, isVerified, url, connection, topic } = pipeline
-  const rates = history.rates()
   return {
     id,
     state: stateOf(pipeline, history),
@@ -228,15 +230,11 @@ function pipelineOverview(
     url,
     connection,
     topic,
-    events_per_second: rounded(rates.accepted),
-    dropped_per_second: rounded(rates.dropped),
-    refused_per_second: rounded(rates.refused),
+    ...figuresOf(history),
     refusals: history
       .refusals(FIVE_MINUTES)
       .slice(0, REASONS_LISTED)
       .map(([reason, count]) => ({ reason, words: wordsOf(reason), count })),
-    p50_ms: latencyOf(history, 0.5),
-    p99_ms: latencyOf(history, 0.99),
     last_event_at: history.lastMs ?? null,
     sparkline: history.sparkline(POINTS),
   }

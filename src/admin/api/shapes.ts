@@ -32,6 +32,15 @@ export const PipelineState = Type.Object({
 /** Values by step, the oldest first; null: before the start. */
 const series = (description: string) => Type.Array(nullable(Type.Number()), { description })
 
+/** Of a pipeline, and of all together. */
+const figures = {
+  events_per_second: Type.Number({ description: "Accepted, last minute." }),
+  dropped_per_second: Type.Number(),
+  refused_per_second: Type.Number(),
+  p50_ms: nullable(Type.Number({ description: "To the acknowledgement, last minute." })),
+  p99_ms: nullable(Type.Number()),
+}
+
 export const PipelineOverview = Type.Object({
   id: Type.String(),
   state: PipelineState,
@@ -40,12 +49,8 @@ export const PipelineOverview = Type.Object({
   url: Type.String({ description: "Where senders post, as this process listens." }),
   connection: Type.String(),
   topic: Type.String(),
-  events_per_second: Type.Number({ description: "Accepted, last minute." }),
-  dropped_per_second: Type.Number(),
-  refused_per_second: Type.Number(),
+  ...figures,
   refusals: Type.Array(ReasonCount, { description: "Of the last 5 minutes, the most frequent first." }),
-  p50_ms: nullable(Type.Number({ description: "To the acknowledgement, last minute." })),
-  p99_ms: nullable(Type.Number()),
   last_event_at: nullable(time),
   sparkline: series("Accepted events a second, the oldest first; null: before the start."),
 })
@@ -127,10 +132,7 @@ export const ForwardOverview = Type.Object({
 
 /** The service as a whole. */
 export const Totals = Type.Object({
-  accepted_per_second: Type.Number({ description: "Last minute." }),
-  dropped_per_second: Type.Number(),
-  refused_per_second: Type.Number(),
-  p99_ms: nullable(Type.Number({ description: "To the acknowledgement, last minute." })),
+  ...figures,
   unsent: Type.Integer({
     minimum: 0,
     description: "Events in spools, and records that forwards have yet to deliver.",

@@ -13,37 +13,34 @@ export interface ReasonTally {
   lastMs: number
 }
 
-/** How many there may be; those that nothing was counted to for the longest time go first. */
+/** How many there may be; then a tenth goes, those that nothing was counted to for the longest time. */
 const MAX_TALLIES = 5000
 
 /** Counts refused and dropped requests by pipeline, outcome and reason, since the start or since they were forgotten. */
 export class ReasonTallies {
   /** Of all refused ones. */
   refused = 0
-  /** In the order of their last requests. */
   readonly #tallies = new Map<string, ReasonTally>()
 
   count(request: Omit<ReasonTally, "count" | "firstMs" | "lastMs">, atMs: number): void {
     const { pipeline, outcome, reason, status, detail } = request
     if (outcome === "rejected") this.refused++
     const key = `${pipeline ?? ""}\n${outcome}\n${reason}`
-    const tally = this.#tallies.get(key) ?? {
-      pipeline,
-      outcome,
-      reason,
-      status,
-      detail,
-      count: 0,
-      firstMs: atMs,
-      lastMs: atMs,
+    let tally = this.#tallies.get(key)
+    if (tally === undefined) {
+      tally = { pipeline, outcome, reason, status, detail, count: 0, firstMs: atMs, lastMs: atMs }
+      this.#tallies.set(key, tally)
+      if (this.#tallies.size > MAX_TALLIES) this.#forgetOldest()
     }
     tally.count++
     tally.status = status
     tally.detail = detail
     tally.lastMs = atMs
-    this.#tallies.delete(key)
-    this.#tallies.set(key, tally)
-    if (this.#tallies.size > MAX_TALLIES) this.#tallies.delete(this.#tallies.keys().next().value!)
+  }
+
+  #forgetOldest(): void {
+    const byAge = [...this.#tallies].toSorted(([, a], [, b]) => a.lastMs - b.lastMs)
+    for (const [key] of byAge.slice(0, MAX_TALLIES / 10)) this.#tallies.delete(key)
   }
 
   clear(): void {

@@ -34,7 +34,7 @@ export const reasonsRoute = (deps: OverviewDeps): ApiRoute =>
     },
   })
 
-/** Of this process, the last ones first. */
+/** Of this process, the last reason that was new first. */
 const talliesOf = ({ receiver }: Service): ReasonTally[] =>
   [...(receiver?.captures.tallies ?? [])].toReversed().map(({ detail = null, firstMs, lastMs, ...it }) => ({
     ...it,

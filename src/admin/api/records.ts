@@ -208,15 +208,15 @@ function summarizer(pipeline: PipelineInfo | undefined): (record: StoredRecord) 
   return (record) => {
     const { partition, offset, timestampMs, key, value } = record
     const body = withoutSchemaId(value)
-    const json = type === undefined && id === undefined ? false : isJson(body)
+    const json = isJson(body)
     return {
       partition,
       offset,
       timestamp: timestampMs,
       key: key === undefined ? null : textOf(key, KEY_BYTES),
       bytes: value.length,
-      type: type?.(record, json) ?? null,
-      event_id: id?.(record, json) ?? null,
+      type: type(record, json) ?? null,
+      event_id: id(record, json) ?? null,
       preview: textOf(body, PREVIEW_BYTES),
     }
   }
@@ -224,11 +224,10 @@ function summarizer(pipeline: PipelineInfo | undefined): (record: StoredRecord) 
 
 type Part = (record: StoredRecord, isJson: boolean) => string | undefined
 
-/** Where records have the event's id or type: in the body, or in a header that the sink writes. */
-function partOf(pipeline: PipelineInfo | undefined, part: "id" | "type"): Part | undefined {
-  if (pipeline === undefined) return undefined
-  const { event, recordHeaders } = pipeline
-  const finders = placesOf(event, part).flatMap(
+/** Where records have the event's id or type: in the body, or in a header that the sink writes; else in a member `id` or `type`. */
+function partOf(pipeline: PipelineInfo | undefined, part: "id" | "type"): Part {
+  const { event = {}, recordHeaders = new Map<string, string>() } = pipeline ?? {}
+  const finders = [...placesOf(event, part), `json:/${part}`].flatMap(
     (place): ((...of: Parameters<Part>) => Uint8Array | undefined)[] => {
       const find = place.startsWith("json:") ? parsePointer(place.slice("json:".length)) : undefined
       if (find !== undefined) return [({ value }, json) => (json ? find(withoutSchemaId(value)) : undefined)]
@@ -237,7 +236,6 @@ function partOf(pipeline: PipelineInfo | undefined, part: "id" | "type"): Part |
       return header === undefined ? [] : [({ headers }) => headers.find(([name]) => name === header)?.[1]]
     },
   )
-  if (finders.length === 0) return undefined
   return (record, json) => {
     for (const find of finders) {
       const found = find(record, json)

@@ -198,7 +198,7 @@ export const TopicOverview = Type.Object({
   bytes: nullable(count),
 })
 
-/** A record in a list. `type` and `id` are the event's, where the preset knows them. */
+/** A record in a list. `type` and `event_id` are the event's by its preset, else its members `type` and `id`. */
 export const RecordSummary = Type.Object({
   partition: Type.Integer(),
   offset: Type.Integer(),

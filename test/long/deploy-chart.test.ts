@@ -32,6 +32,7 @@ interface Container {
   readonly livenessProbe: Probe
   readonly readinessProbe: Probe
   readonly securityContext: object
+  readonly env?: readonly object[]
 }
 interface PodSpec {
   readonly containers: readonly [Container]
@@ -65,6 +66,9 @@ interface Rendered {
     readonly volumeClaimTemplates: readonly { readonly metadata: { readonly name: string } }[]
     readonly endpoints: readonly { readonly port: string; readonly authorization: object }[]
     readonly policyTypes: readonly string[]
+    readonly podSelector: object
+    readonly ingress: readonly object[]
+    readonly egress: readonly object[]
   }
 }
 
@@ -231,10 +235,50 @@ topic = payments
       "/etc/hookline/a.json   the same ConfigMap",
       "/etc/hookline.d/configmap-payments   ConfigMap payments, its *.conf",
       "/run/secrets/providers   Secret providers",
+      "/run/hookline/admin-token   Secret hooks-hookline-admin, token",
+      "/run/hookline-replicas/token   Secret hooks-hookline-replicas, token",
     ])
       expect(restarted.notes).toContain(`\n  ${line}\n`)
+    expect(restarted.notes).toContain("exec deployment/hooks-hookline -- hookline status\n")
     expect(restarted.notes).toContain("kubectl -n integration rollout restart deployment/hooks-hookline")
     expect(watched.notes).not.toContain("rollout restart")
+  })
+
+  test("has several pods ask each other as replicas, with a token of their own, over TLS where there is a certificate", async () => {
+    const many = await render({ networkPolicy: { egress: [{ ports: [{ port: 9092 }] }] } })
+    expect(many("ConfigMap").data!["pipelines.conf"]).toContain(
+      "replicas = dns:hooks-hookline-admin:9464\nreplicas_token = ${file:/run/hookline-replicas/token}\n",
+    )
+    const token = many("Secret", "hooks-hookline-replicas").data!["token"]!
+    expect(atob(token)).toMatch(/^\w{40}$/)
+    expect(token).not.toBe(many("Secret", "hooks-hookline-admin").data!["token"]!)
+    const { podSelector, ingress, egress } = many("NetworkPolicy").spec
+    const pods = [{ podSelector }]
+    expect(ingress).toContainEqual({ ports: [{ port: "admin" }], from: pods })
+    expect(egress).toEqual([{ ports: [{ port: "admin" }], to: pods }, { ports: [{ port: 9092 }] }])
+    expect(many("Deployment").spec.template.spec.containers[0]).not.toHaveProperty("env")
+
+    const tls = { tlsSecret: "admin-tls", replicasSecret: { name: "kept-elsewhere", key: "k" } }
+    const other = { name: "TZ", value: "Europe/Prague" }
+    const secured = await render({ replicas: 1, autoscaling: { enabled: true }, admin: tls, env: [other] })
+    const { containers, volumes } = secured("Deployment").spec.template.spec
+    expect(containers[0].env).toEqual([
+      other,
+      { name: "NODE_EXTRA_CA_CERTS", value: "/run/hookline-tls/ca.crt" },
+    ])
+    expect(volumes.find(({ name }) => name === "replicas-token")!.secret).toMatchObject({
+      secretName: "kept-elsewhere",
+      items: [{ key: "k", path: "token" }],
+    })
+    expect(() => secured("Secret", "hooks-hookline-replicas")).toThrow("no Secret")
+    const own = { name: "NODE_EXTRA_CA_CERTS", value: "/run/secrets/ca/ca.crt" }
+    const withOwn = await render({ admin: tls, env: [own] })
+    expect(withOwn("Deployment").spec.template.spec.containers[0].env).toEqual([own])
+
+    const one = await render({ replicas: 1 })
+    expect(one("ConfigMap").data!["pipelines.conf"]).not.toContain("replicas")
+    expect(one("NetworkPolicy").spec.ingress).toHaveLength(1)
+    expect(() => one("Secret", "hooks-hookline-replicas")).toThrow("no Secret")
   })
 
   test("takes the values of docs/deploying.md", async () => {
@@ -281,7 +325,7 @@ topic = payments
     expect(find("Service", "hooks-hookline-admin").metadata.labels).toMatchObject(selector.matchLabels)
     expect(find("Service", "hooks-hookline").metadata.labels).not.toMatchObject(selector.matchLabels)
     expect(endpoints[0]!.authorization).toEqual({ credentials: { name: "kept-elsewhere", key: "t" } })
-    expect(() => find("Secret")).toThrow("no Secret")
+    expect(() => find("Secret", "hooks-hookline-admin")).toThrow("no Secret")
   })
 
   test("with tlsSecret probes and scrapes the admin port by HTTPS, and with readKey scrapes it with read_token", async () => {

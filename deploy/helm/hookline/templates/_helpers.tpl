@@ -26,6 +26,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- .Values.admin.tokenSecret.name | default (printf "%s-admin" (include "hookline.name" .)) -}}
 {{- end -}}
 
+{{- /* Not empty: there may be several pods, which are replicas of each other. */ -}}
+{{- define "hookline.isMany" -}}
+{{- if or .Values.autoscaling.enabled (gt (int .Values.replicas) 1) }}true{{ end -}}
+{{- end -}}
+
+{{- define "hookline.replicasSecret" -}}
+{{- .Values.admin.replicasSecret.name | default (printf "%s-replicas" (include "hookline.name" .)) -}}
+{{- end -}}
+
 {{- /* Names the folder and the volume of an entry of `include`. */ -}}
 {{- define "hookline.included" -}}
 {{- if .configMap }}configmap-{{ .configMap }}{{ else }}secret-{{ .secret }}{{ end -}}
@@ -44,6 +53,10 @@ pipelines.conf: |
   capture = {{ .Values.admin.capture }}
   {{- if .Values.admin.tokenSecret.readKey }}
   read_token = ${file:/run/hookline/admin-read-token}
+  {{- end }}
+  {{- if include "hookline.isMany" . }}
+  replicas = dns:{{ include "hookline.name" . }}-admin:{{ .Values.admin.port }}
+  replicas_token = ${file:/run/hookline-replicas/token}
   {{- end }}
   {{- if .Values.admin.tlsSecret }}
   tls_certificate = /run/hookline-tls/tls.crt
@@ -103,7 +116,12 @@ spec:
       image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
       imagePullPolicy: {{ .Values.image.pullPolicy }}
       args: [run{{ if eq .Values.reload "watch" }}, --watch{{ end }}]
-      {{- with .Values.env }}
+      {{- $env := .Values.env }}
+      {{- if and .Values.admin.tlsSecret (include "hookline.isMany" .) (not (contains "NODE_EXTRA_CA_CERTS" (toYaml .Values.env))) }}
+      {{- /* by which replicas trust each other */ -}}
+      {{- $env = append $env (dict "name" "NODE_EXTRA_CA_CERTS" "value" "/run/hookline-tls/ca.crt") }}
+      {{- end }}
+      {{- with $env }}
       env:
         {{- toYaml . | nindent 8 }}
       {{- end }}
@@ -155,6 +173,11 @@ spec:
         - name: admin-token
           mountPath: /run/hookline
           readOnly: true
+        {{- if include "hookline.isMany" . }}
+        - name: replicas-token
+          mountPath: /run/hookline-replicas
+          readOnly: true
+        {{- end }}
         {{- if .Values.admin.tlsSecret }}
         - name: admin-tls
           mountPath: /run/hookline-tls
@@ -195,6 +218,15 @@ spec:
           - key: {{ . }}
             path: admin-read-token
           {{- end }}
+    {{- if include "hookline.isMany" . }}
+    - name: replicas-token
+      secret:
+        secretName: {{ include "hookline.replicasSecret" . }}
+        defaultMode: 0440
+        items:
+          - key: {{ .Values.admin.replicasSecret.key }}
+            path: token
+    {{- end }}
     {{- with .Values.admin.tlsSecret }}
     - name: admin-tls
       secret:

@@ -88,7 +88,7 @@ An interrupt ends it with exit status 0.`,
     .addOption(
       new Option(
         "--from <where>",
-        "where a new one begins: with all that is kept, or with what is new",
+        "where it begins: with all that is kept, or with what is new; default: where it stopped, and a new one with what is new",
       ).choices(["beginning", "end"]),
     )
     .addOption(

@@ -15,6 +15,7 @@ import { eventTypeIn } from "./event-type.ts"
 import { leaveFolder } from "./folder.ts"
 import { Interruption } from "./interruption.ts"
 import { pipelinesIn, refuseOwnPipeline } from "./own-pipeline.ts"
+import { say } from "./say.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import { WaitingNotes } from "./waiting.ts"
 
@@ -51,7 +52,15 @@ export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags):
 
   using interruption = new Interruption()
   using store = openPositions<ForwardAbout>(location)
-  const about = describe(store, place, url, name, flags)
+  const before = store.read()?.about
+  const from = flags.from ?? before?.from ?? "end"
+  const again = before !== undefined && from !== (before.from ?? "end")
+  const about = { ...describe(store, place, url, name), from }
+  if (again) say(`${name} begins again at the ${from}`)
+  else if (before !== undefined && flags.from !== undefined)
+    say(
+      `${name} continues where it stopped; hookline forward remove ${name} has it begin at the ${from} again`,
+    )
   const open = (): Promise<LogReader> => app.openReader(place.connection)
   const notes = new WaitingNotes()
   const forward = new Forward({
@@ -64,11 +73,12 @@ export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags):
       attempted: printer(typeOf),
     }),
     onRefusal: flags.onRefusal,
-    sinceMs: flags.from === "beginning" ? 0 : undefined,
+    sinceMs: from === "beginning" ? 0 : undefined,
+    again,
     signal: interruption.signal,
     waiting: (reason) => notes.note(reason),
-    began: (text) => console.error(text),
-    warn: (text) => console.error(text),
+    began: (text, leftOut = 0) => say(leftOut === 0 ? text : `${text}; --from beginning posts them, too`),
+    warn: say,
   })
   await forward.run()
   // what follows ends by an interrupt
@@ -81,7 +91,6 @@ function describe(
   place: TopicPlace,
   { href: url }: URL,
   name: string,
-  { from }: ForwardFlags,
 ): ForwardAbout {
   const before = store.read()?.about
   if (before === undefined) return { ...place, url }
@@ -90,13 +99,9 @@ function describe(
     throw new HooklineError("usage", `${name} forwards ${connection}/${topic}; choose another --name`)
   const about = { ...before, url }
   if (before.url !== undefined && before.url !== url) {
-    console.error(`${name} was posted to ${toShownUrl(new URL(before.url))} before; it continues from there`)
+    say(`${name} was posted to ${toShownUrl(new URL(before.url))} before; it continues from there`)
     store.describe(about)
   }
-  if (from !== undefined)
-    console.error(
-      `${name} continues where it stopped: --from applies to a new forward (see hookline forward remove)`,
-    )
   return about
 }
 

@@ -17,6 +17,8 @@ export interface ForwardAbout {
   readonly topic: string
   /** The URL with its password and query: the file is readable by its owner alone. Absent: a function. */
   readonly url?: string
+  /** Where `hookline forward --from` had it begin last; absent: at the end. */
+  readonly from?: "beginning" | "end"
   /** The id of the log that the position is of: another log has other records at these offsets. */
   readonly clusterId?: string
   /** The id of the topic, where topics have one: one that was created again has other records, too. */
@@ -42,6 +44,8 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
   readonly open: () => Promise<LogReader>
   /** Where a new one begins, in milliseconds since 1970: with records from then on. Undefined: with those after the last. */
   readonly sinceMs: number | undefined
+  /** Whether one that has begun begins there, too, and keeps its refused records. */
+  readonly again?: boolean | undefined
   readonly signal: AbortSignal
   /** The partitions that this process has; others have the rest. Undefined: it has all. */
   readonly partitions?: ReadonlySet<number> | undefined
@@ -49,8 +53,8 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
   readonly saved?: ((topic: string, next: ReadonlyMap<number, number>) => Promise<void>) | undefined
   /** Called at short intervals. @param source why nothing can be read @param any that, or why nothing is delivered */
   readonly waiting: (source: string | undefined, any: string | undefined) => void
-  /** Called with what is forwarded, and how many records wait; also when it is paused and resumed. */
-  readonly began: (text: string) => void
+  /** Called with what is forwarded, and how many records wait or are left out; also when it is paused and resumed. */
+  readonly began: (text: string, leftOut?: number) => void
   /** Called with what happens to records that are not forwarded. */
   readonly warn: (text: string) => void
 }
@@ -69,6 +73,8 @@ export class Forward {
   #held: readonly OffsetRange[] = []
   #clusterId = ""
   #waitsFor: string | undefined
+  /** Records before where it has just begun. */
+  #leftOut = 0
 
   constructor(options: ForwardOptions) {
     this.#options = options
@@ -112,8 +118,11 @@ export class Forward {
       const { ranges, gaps } = endlessFrom(position, held)
       for (const gap of gaps) warn(describeGap(about.topic, gap))
       const left = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
-      const waiting = left === 0 ? "" : `, ${left} waiting`
-      began(`forwarding ${about.connection}/${about.topic} to ${toShownTarget(about.url)}${waiting}`)
+      const leftOut = this.#leftOut
+      const older = leftOut === 0 ? "" : `, leaving out ${leftOut} older record${leftOut === 1 ? "" : "s"}`
+      const waiting = left === 0 ? older : `, ${left} waiting`
+      const what = `${about.connection}/${about.topic} to ${toShownTarget(about.url)}`
+      began(`forwarding ${what}${waiting}`, leftOut)
       const job = new ReplayJob({
         reader,
         selection: { topic: about.topic, ranges, partitions: held.length },
@@ -249,7 +258,7 @@ export class Forward {
     held: readonly OffsetRange[],
     { clusterId, topicId }: { readonly clusterId: string | undefined; readonly topicId: string | undefined },
   ): Promise<ReplayPosition> {
-    const { store, sinceMs, warn } = this.#options
+    const { store, sinceMs, again, warn } = this.#options
     const stored = await store.read()
     const about = {
       ...this.#options.about,
@@ -257,13 +266,14 @@ export class Forward {
       ...(topicId !== undefined && { topicId }),
     }
     const { connection, topic } = about
-    if (stored === undefined) {
+    const start = async () => {
       const since = sinceMs === undefined ? held : await reader.ranges(topic, { sinceMs })
-      const next = since.map(
+      if (sinceMs === undefined) this.#leftOut = lengthOf(held)
+      return since.map(
         ({ partition, first, end }) => [partition, sinceMs === undefined ? end : first] as const,
       )
-      return this.#begin(about, next)
     }
+    if (stored === undefined) return this.#begin(about, await start())
     const before = stored.about.clusterId
     if (isReplaced(before, clusterId)) {
       warn(
@@ -280,7 +290,11 @@ export class Forward {
     const isNew = (of: string | undefined, now: string | undefined): boolean =>
       of === undefined && now !== undefined
     if (isNew(before, clusterId) || isNew(stored.about.topicId, topicId)) await store.describe(about)
-    return stored.position
+    if (again !== true) return stored.position
+    const position = { ...stored.position, next: new Map(await start()) }
+    await store.save(position, [])
+    await store.describe(about)
+    return position
   }
 
   /** @param next where partitions begin; others begin at their beginnings */

@@ -138,7 +138,9 @@ test("a new forward begins with what is new, or with what its topic gets first",
   await fill(5)
   await early.printed(/waiting: The log has no topic later/)
   await using forwarding = start("log/payments", receiver.url)
-  await forwarding.printed(/^forwarding log\/payments to http:\/\/127\.0\.0\.1:\d+\/hook\n$/)
+  await forwarding.printed(
+    /^forwarding log\/payments to http:\/\/127\.0\.0\.1:\d+\/hook, leaving out 5 older records;/,
+  )
   await fill(2)
   await receiver.offset(6)
   expect(receiver.offsets).toEqual([5, 6])
@@ -275,16 +277,29 @@ test("a name keeps its topic, and may have another URL; once removed it is new",
     await forwarding.exited
     return output
   }
-  await begin("log/payments", `${receiver.url}?token=secret`, "--name", "mine")
+  expect(await begin("log/payments", `${receiver.url}?token=secret`, "--name", "mine")).toContain(
+    ", leaving out 2 older records; --from beginning posts them, too\n",
+  )
   const other = await run("log/other", receiver.url, "--name", "mine")
   expect([other.status, other.stderr]).toEqual([64, "mine forwards log/payments; choose another --name\n"])
-  const moved = await begin("log/payments", receiver.url, "--name", "mine", "--from", "beginning")
+  const moved = await begin("log/payments", receiver.url, "--name", "mine", "--from", "end")
   expect(moved).toContain(`mine was posted to ${receiver.url}?… before; it continues from there\n`)
   expect(moved).toContain(
-    "mine continues where it stopped: --from applies to a new forward (see hookline forward remove)\n",
+    "mine continues where it stopped; hookline forward remove mine has it begin at the end again\n",
   )
   expect(moved).not.toContain("secret")
   expect(receiver.all).toHaveLength(0)
+  {
+    // elsewhere than before, it begins there; and once only, as a restart has the same words
+    await using again = start("log/payments", receiver.url, "--name", "mine", "--from", "beginning")
+    expect(await again.printed(/forwarding .*\n/)).toContain("mine begins again at the beginning\n")
+    await receiver.offset(1)
+    again.signal("SIGTERM")
+    await again.exited
+  }
+  const restarted = await begin("log/payments", receiver.url, "--name", "mine", "--from", "beginning")
+  expect(restarted).toContain("mine continues where it stopped")
+  expect(inOrder()).toEqual(upTo(2))
   expect(await run("remove", "mine")).toMatchObject({ status: 0, stdout: "mine removed\n" })
   expect(readdirSync(join(folder.path, ".hookline/forwards"))).toEqual([])
   expect(await run("list", "--json")).toMatchObject({ status: 0, stdout: "[]\n" })

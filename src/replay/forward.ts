@@ -3,8 +3,8 @@ import { pause, whenAborted } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { endlessFrom, watchPartitions, type OffsetGap } from "./follow.ts"
 import { ReplayJob, type ReplayOptions } from "./job.ts"
-import type { Stored } from "./position-tables.ts"
-import type { ReplayFailure, ReplayPosition } from "./progress.ts"
+import type { PositionStore } from "./position-tables.ts"
+import type { ReplayPosition } from "./progress.ts"
 import { lengthOf } from "./range.ts"
 import { toShownTarget } from "./request-of-record.ts"
 import { isReplaced } from "./same-log.ts"
@@ -23,18 +23,6 @@ export interface ForwardAbout {
   readonly clusterId?: string
   /** The id of the topic, where topics have one: one that was created again has other records, too. */
   readonly topicId?: string
-}
-
-/** Where the position of a forward is kept. What `save` was given is durable when it returns, or resolves. */
-export interface PositionStore<About> {
-  read(): Promise<Stored<About> | undefined> | Stored<About> | undefined
-  begin(about: About, position: ReplayPosition): Promise<void> | void
-  describe(about: About): Promise<void> | void
-  save(position: ReplayPosition, failures: readonly ReplayFailure[]): Promise<void> | void
-  setWaiting(reason: string | undefined): Promise<void> | void
-  /** Whether nothing is to be sent. Other processes may change it. */
-  isPaused(): Promise<boolean> | boolean
-  setPaused(isPaused: boolean): Promise<void> | void
 }
 
 export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" | "onRefusal" | "refused"> {

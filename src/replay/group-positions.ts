@@ -1,6 +1,6 @@
 import type { GroupAssigned, ReadGroup } from "../brokers/broker.ts"
-import type { ForwardAbout, PositionStore } from "./forward.ts"
-import type { Stored } from "./position-tables.ts"
+import type { ForwardAbout } from "./forward.ts"
+import type { PositionStore, Stored } from "./position-tables.ts"
 import type { ReplayFailure, ReplayPosition } from "./progress.ts"
 
 /**

@@ -2,8 +2,13 @@ import { DatabaseCalls } from "../storage/database-calls.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { DurableDatabase } from "../storage/durable-database.ts"
 import type { Logger } from "../telemetry/log.ts"
-import type { PositionStore } from "./forward.ts"
-import { createPositionTables, PAGE_BYTES, PositionTables, type Stored } from "./position-tables.ts"
+import {
+  createPositionTables,
+  PAGE_BYTES,
+  PositionTables,
+  type PositionStore,
+  type Stored,
+} from "./position-tables.ts"
 
 /** A file of positions in its thread, so that no commit holds up the event loop. */
 export class PositionDatabase extends DurableDatabase {

@@ -37,6 +37,18 @@ export interface Stored<About> {
   readonly position: ReplayPosition
 }
 
+/** Where the position of a forward is kept. What `save` was given is durable when it returns, or resolves. */
+export interface PositionStore<About> {
+  read(): Promise<Stored<About> | undefined> | Stored<About> | undefined
+  begin(about: About, position: ReplayPosition): Promise<void> | void
+  describe(about: About): Promise<void> | void
+  save(position: ReplayPosition, failures: readonly ReplayFailure[]): Promise<void> | void
+  setWaiting(reason: string | undefined): Promise<void> | void
+  /** Whether nothing is to be sent. Other processes may change it. */
+  isPaused(): Promise<boolean> | boolean
+  setPaused(isPaused: boolean): Promise<void> | void
+}
+
 /** How a file's tables are used. */
 export interface TableUse {
   do<T>(action: () => T): T

@@ -1,3 +1,4 @@
+import { useEffect } from "preact/hooks"
 import { mayAct } from "../api-client.ts"
 import { State } from "../components/values.tsx"
 import { isMac } from "../keyboard.ts"
@@ -16,6 +17,11 @@ interface HeaderProps {
 }
 
 export function Header({ view, openPalette, openShortcuts }: HeaderProps) {
+  const hasBadges = VIEWS.some(({ badge }) => (badge?.() ?? 0) > 0)
+  // where the tabs are wider than the window, which badges may make them
+  useEffect(() => {
+    document.querySelector(".tab[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" })
+  }, [view, hasBadges])
   return (
     <header class="header">
       <div class="header-line">

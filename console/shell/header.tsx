@@ -104,7 +104,9 @@ function ServiceState() {
           read-only
         </span>
       )}
-      <span class="service-connections">{it.connections.map(({ id }) => id).join(", ")}</span>
+      <span class="service-connections">
+        {it.connections.flatMap(({ id, replica }) => (replica === undefined ? [id] : [])).join(", ")}
+      </span>
       <span class="service-version">{it.version}</span>
     </div>
   )

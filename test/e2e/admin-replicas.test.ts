@@ -93,7 +93,8 @@ test("each replica lists the two others and not itself, and sums what all have r
     [placeB, "ready"],
     [placeC, "ready"],
   ])
-  expect(overview.forwards.map(({ replica }) => replica)).toEqual([undefined, placeB, placeC])
+  for (const rows of [overview.forwards, overview.connections])
+    expect(rows.map(({ replica }) => replica)).toEqual([undefined, placeB, placeC])
   await it.a.get(`forwards/app@${placeB}/pause`, { method: "POST" })
   await overviewWhere(it.b, ({ forwards: [own] }) => own!.replica === undefined && own!.paused)
   await overviewWhere(it.c, ({ forwards }) => forwards.find(({ replica }) => replica === placeB)!.paused)
@@ -259,6 +260,7 @@ test("hookline status prints the figures of all replicas, as text and as JSON; i
   for (const place of [placeB, placeC]) {
     expect(text.stdout).toMatch(new RegExp(`^${place} +\\S+ +ready$`, "m"))
     expect(text.stdout).toMatch(new RegExp(`^app@${place} +\\d+ `, "m"))
+    expect(text.stdout).toMatch(new RegExp(`^log@${place} +- +ready$`, "m"))
   }
   const json = await hookline(["status", "--json", "-c", file])
   expect((JSON.parse(json.stdout) as Overview).replicas).toHaveLength(2)

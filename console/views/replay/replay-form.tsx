@@ -133,7 +133,7 @@ function From({ fields, topics }: { fields: ReplayFields; topics: readonly Topic
 }
 
 function To({ topics }: { topics: readonly TopicOverview[] }) {
-  const connections = overview.value?.connections ?? []
+  const connections = (overview.value?.connections ?? []).filter(({ replica }) => replica === undefined)
   const [to, setTo] = useState<(typeof TARGETS)[number][0]>("topic")
   const [connection, setConnection] = useState(connections[0]?.id ?? "")
   return (

@@ -127,7 +127,7 @@ export async function overviewOf(
       ...attentionOfSenders(service),
       ...attentionOfReplicas(others, now),
     ]),
-    connections,
+    connections: allConnections,
     pipelines,
     reconciles: [
       ...service.reconciles().map(reconcileOverview),

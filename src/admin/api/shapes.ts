@@ -76,6 +76,7 @@ export const ConnectionOverview = Type.Object({
       description: "Share of its disk that is in use, or of spool_max_bytes where that is more.",
     }),
   ),
+  replica,
 })
 
 /** What needs someone's action now. */

@@ -67,9 +67,9 @@ const body = (n: number): string =>
 async function shop(seconds: number): Promise<void> {
   for (let n = 0; n < seconds * 10; n++) {
     for (const [at, id] of PIPELINES.entries())
-      if (id === "disputes" ? n % 50 === 7 : n % (at + 1) === 0)
+      if (id === "disputes" ? n % 12 === 7 && n % 900 < 400 : n % (at + 1) === 0)
         await postAsStripe(running.urls[id]!, SECRET, body(n))
-    await Bun.sleep(100)
+    await Bun.sleep(100 + 60 * Math.sin(n / 120))
   }
 }
 
@@ -79,6 +79,7 @@ async function take(theme: "light" | "dark"): Promise<void> {
     await page.screenshot({ path: join(docs, `page-${name}-${theme}.png`) })
   }
   await page.getByRole("row", { name: /payments/ }).waitFor()
+  await page.locator("canvas").waitFor()
   await save(page, "overview")
   await press(page, "g", "e", ".")
   await page.locator(".record[data-place]").first().waitFor()

@@ -35,43 +35,27 @@ export class ReplayClaims {
 
   /**
    * @param others the other replicas
-   * @returns to be released; `lost` aborts once another replica may run the replay
+   * @param opened gives it up at its disposal
+   * @returns aborts once another replica may run the replay; undefined: none may
    * @throws ApiError 409 with who runs it; HooklineError `unavailable`
    */
-  async claim(key: string, others: readonly Replica[]): Promise<HeldReplay> {
+  async claim(
+    key: string,
+    others: readonly Replica[],
+    opened: AsyncDisposableStack,
+  ): Promise<AbortSignal | undefined> {
     const running = this.#own.get(key)
     if (running !== undefined) throw taken(running.claim, "this replica")
-    const claim = {
-      id: crypto.randomUUID(),
-      key,
-      process: this.#process,
-      host: hostname(),
-      since: Date.now(),
-    }
-    const own: OwnClaim = { claim, state: "announced" }
+    const of = { process: this.#process, host: hostname(), since: Date.now() }
+    const own: OwnClaim = { claim: { id: crypto.randomUUID(), key, ...of }, state: "announced" }
     this.#own.set(key, own)
-    try {
-      const redis = this.#redis()
-      const held = redis === undefined ? await askOthers(own, others) : await holdIn(redis, claim, others)
-      own.state = "held"
-      return {
-        lost: held?.lost,
-        release: async () => {
-          await held?.release()
-          this.#own.delete(key)
-        },
-      }
-    } catch (error) {
-      this.#own.delete(key)
-      throw error
-    }
+    opened.defer(() => void this.#own.delete(key))
+    const redis = this.#redis()
+    const lost =
+      redis === undefined ? await askOthers(own, others) : await holdIn(redis, own.claim, others, opened)
+    own.state = "held"
+    return lost
   }
-}
-
-interface HeldReplay {
-  /** undefined: it can't be. */
-  readonly lost: AbortSignal | undefined
-  release(): Promise<void>
 }
 
 type Claim = Omit<ReplayClaim, "is_held">
@@ -82,26 +66,22 @@ interface OwnClaim {
   state: "announced" | "yields" | "held"
 }
 
-async function holdIn(redis: RedisServer, claim: Claim, others: readonly Replica[]): Promise<HeldReplay> {
-  const link = new RedisLink(redis)
+async function holdIn(
+  redis: RedisServer,
+  claim: Claim,
+  others: readonly Replica[],
+  opened: AsyncDisposableStack,
+): Promise<AbortSignal> {
+  const link = opened.adopt(new RedisLink(redis), (it) => it.close())
   const lease = new RedisLease(link, `hookline:replay:${claim.key}`, JSON.stringify(claim))
-  try {
-    const lost = await lease.hold()
-    if (typeof lost === "string") {
-      const holder = (lost === "" ? {} : JSON.parse(lost)) as Partial<Claim>
-      throw taken(holder, others.find(({ overview }) => overview?.process === holder.process)?.name)
-    }
-    const release = async (): Promise<void> => {
-      await lease.release()
-      link.close()
-    }
-    return { lost, release }
-  } catch (error) {
-    link.close()
-    if (error instanceof ApiError) throw error
-    const problem = `it is not known whether another replica runs this replay: ${(error as Error).message}`
-    throw new HooklineError("unavailable", problem, { cause: error })
-  }
+  opened.defer(() => lease.release())
+  const lost = await lease.hold().catch((cause: Error) => {
+    const problem = `it is not known whether another replica runs this replay: ${cause.message}`
+    throw new HooklineError("unavailable", problem, { cause })
+  })
+  if (typeof lost !== "string") return lost
+  const holder = (lost === "" ? {} : JSON.parse(lost)) as Partial<Claim>
+  throw taken(holder, others.find(({ overview }) => overview?.process === holder.process)?.name)
 }
 
 const AGAIN_MS = 50

@@ -135,7 +135,7 @@ export class Replays {
     const selection = await selectRecords(reader, from.topic, from.range)
     await this.#checkIsOther(from, reader, to)
     const key = await this.#keyOf(from, reader, to)
-    const { lost } = opened.adopt(await this.claims.claim(key, others), (it) => it.release())
+    const lost = await this.claims.claim(key, others, opened)
     const target = await this.#openTarget(to, selection.partitions, opened)
     const job = new ReplayJob({ reader, selection, matches, target, rate, onRefusal: "skip" })
     lost?.throwIfAborted()

@@ -25,14 +25,12 @@ Exit status: 0 if all asked for have reloaded, 1 if not, 69 if no Hookline answe
 
 /** @throws HooklineError `config`, `no_input`, `unavailable` */
 async function reload({ config, all }: ReloadFlags): Promise<void> {
-  const [{ RunningService, unavailable }, { Overview, Reloaded }] = await Promise.all([
+  const [{ RunningService }, { Reloaded }] = await Promise.all([
     import("./running-service.ts"),
     import("../admin/api/shapes.ts"),
   ])
   const service = new RunningService(config)
-  const overview = await service.get("/api/overview?pipelines=false", Overview)
-  if (overview === undefined)
-    throw unavailable("the running Hookline has no overview; is it another version?")
+  const overview = await service.overview("?pipelines=false")
   const own = { host: overview.host, replica: undefined, problem: null }
   // this one last: a new replicas_token takes effect with its reload, and the others still have the old one
   const replicas = all ? [...overview.replicas, own] : [own]

@@ -1,5 +1,6 @@
 import { CA_VARIABLE } from "../admin/client-tls.ts"
 import { misfit, type Shape, type Static } from "../admin/api/shape.ts"
+import { Overview } from "../admin/api/shapes.ts"
 import { atOnce } from "../clock/slices.ts"
 import { readConfigurationFile } from "../config/file/configuration-file.ts"
 import { isConfigured, loadForCommand } from "../config/file/load.ts"
@@ -44,6 +45,13 @@ export class RunningService {
     const answer = await this.ask(path, shape)
     if (answer.value === undefined && answer.status !== 404) throw this.#isOther(path, answer.status)
     return answer.value
+  }
+
+  /** @param query of the request @throws HooklineError `unavailable` */
+  async overview(query = ""): Promise<Overview> {
+    const overview = await this.get(`/api/overview${query}`, Overview)
+    if (overview !== undefined) return overview
+    throw unavailable("the running Hookline has no overview; is it another version?")
   }
 
   /** What the API answers, or the detail of its problem. @throws HooklineError `unavailable` */

@@ -30,15 +30,10 @@ Exit status: 0 if events are accepted, 1 if not, 69 if no Hookline answers.`,
 
 /** @throws HooklineError `config`, `no_input`, `unavailable` */
 async function status({ config, json, watch }: StatusFlags): Promise<void> {
-  const [{ RunningService, unavailable }, shapes] = await Promise.all([
-    import("./running-service.ts"),
-    import("../admin/api/shapes.ts"),
-  ])
+  const { RunningService } = await import("./running-service.ts")
   const service = new RunningService(config)
   for (;;) {
-    const overview = await service.get("/api/overview", shapes.Overview)
-    if (overview === undefined)
-      throw unavailable("the running Hookline has no overview; is it another version?")
+    const overview = await service.overview()
     if (watch && !json && process.stdout.isTTY) console.clear()
     if (json) console.log(escapeControls(JSON.stringify(overview)))
     else print(overview)

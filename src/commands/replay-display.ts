@@ -1,5 +1,6 @@
 import type { SingleBar } from "cli-progress"
 import type { ReplayJob } from "../replay/job.ts"
+import type { ReplayFailure, ReplayProgress } from "../replay/progress.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import type { WaitingNotes } from "./waiting.ts"
@@ -54,16 +55,28 @@ export function displayReplay(name: string, job: ReplayJob, notes: WaitingNotes,
         const result = { name, state, ...counts, seconds, per_second: perSecond, failures: refused }
         return console.log(escapeControls(JSON.stringify({ ...result, error: problem })))
       }
-      for (const { partition, offset, reason } of failures)
-        console.error(escapeControls(`refused: partition ${partition}, offset ${offset}: ${reason}`))
-      const refused = failed === 0 ? "" : `, ${failed} refused`
-      const deleted = missed === 0 ? "" : `, ${counted(missed, "offset")} no longer in the log`
-      const all = `${counted(replayed, "record")} replayed${refused}${deleted}`
+      printRefused(failures)
+      const all = describeReplayed({ replayed, failed, missed })
       if (state === "done") console.log(`${all}, in ${seconds.toFixed(1)} s (${perSecond}/s)`)
       else
         console.error(`stopped at ${passed} of ${offsets}, ${all}; run the same command to resume (${name})`)
     },
   }
+}
+
+type Counts = Pick<ReplayProgress, "replayed" | "failed" | "missed">
+
+export function describeReplayed({ replayed, failed, missed }: Counts): string {
+  const refused = failed === 0 ? "" : `, ${failed} refused`
+  const deleted = missed === 0 ? "" : `, ${counted(missed, "offset")} no longer in the log`
+  return `${counted(replayed, "record")} replayed${refused}${deleted}`
+}
+
+export function printRefused(
+  failures: readonly Pick<ReplayFailure, "partition" | "offset" | "reason">[],
+): void {
+  for (const { partition, offset, reason } of failures)
+    console.error(escapeControls(`refused: partition ${partition}, offset ${offset}: ${reason}`))
 }
 
 /** `45 s`, `3 min 20 s`, `2 h 5 min` */

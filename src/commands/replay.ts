@@ -18,7 +18,9 @@ import { Application } from "../runtime/application.ts"
 import { leaveFolder } from "./folder.ts"
 import { Interruption } from "./interruption.ts"
 import { parseCondition, type Matches } from "../brokers/record-filter.ts"
+import { canReplay, replayByService } from "./replay-by-service.ts"
 import { displayReplay } from "./replay-display.ts"
+import { RunningService } from "./running-service.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import type { TopicRange } from "./topic-range.ts"
 import { WaitingNotes } from "./waiting.ts"
@@ -76,12 +78,13 @@ export async function replay(flags: ReplayFlags): Promise<void> {
       : { topic: to.topic, id: to.connection, connection: connectionNamed(app, to.connection) }
   const request = requestOf(flags)
   const name = checkName(flags.name ?? nameOf(flags, request))
+  const service = serviceOf(flags.config)
   leaveFolder()
 
   using interruption = new Interruption()
   const { signal } = interruption
   const reader = await app.openReader(from.connection)
-  const run: Run = { flags, reader, matches: matcherOf(flags), signal, notes: new WaitingNotes() }
+  const run: Run = { flags, reader, matches: matcherOf(flags), signal, notes: new WaitingNotes(), service }
   try {
     if (!(destination instanceof URL) && destination.topic === from.topic) {
       const open = (): Promise<LogReader> => app.openReader(destination.id)
@@ -111,6 +114,17 @@ interface Run {
   readonly matches: Matches | undefined
   readonly signal: AbortSignal
   readonly notes: WaitingNotes
+  /** undefined: the file gives it no fixed address. */
+  readonly service: RunningService | undefined
+}
+
+function serviceOf(file: string | undefined): RunningService | undefined {
+  try {
+    return new RunningService(file)
+  } catch (error) {
+    if (error instanceof HooklineError) return undefined
+    throw error
+  }
 }
 
 async function count(run: Run): Promise<void> {
@@ -137,7 +151,11 @@ async function runReplay(
   const stored = flags.restart === true ? undefined : resumable(store.read(), request, name)
   const selection = stored?.about.selection ?? (await select(run))
   if (selection === undefined) return true
-  const { target, close } = await openTarget(destination, selection, flags)
+  const opened = await openTarget(destination, selection, flags).catch(async (error: unknown) => {
+    if (stored !== undefined || !(await isDoneElsewhere(run, destination, error))) throw error
+  })
+  if (opened === undefined) return false
+  const { target, close } = opened
   if (stored === undefined) store.begin({ request, selection }, NOTHING)
   const job = new ReplayJob({
     reader,
@@ -159,6 +177,21 @@ async function runReplay(
   const { state, failed, missed } = job.progress()
   process.exitCode = failed + missed > 0 ? 1 : 0
   return state !== "done"
+}
+
+/** Whether the running service that has the target's log open has done the replay. */
+async function isDoneElsewhere(run: Run, destination: Destination, error: unknown): Promise<boolean> {
+  const { flags, service } = run
+  const isLocked = error instanceof HooklineError && error.code === "log_locked"
+  if (!isLocked || service === undefined || destination instanceof URL) return false
+  const { connection, id, topic } = destination
+  const elsewhere = { ...run, service, connection, to: { connection: id, topic } }
+  const isAble = await canReplay(flags, elsewhere).catch((cause: unknown) => {
+    if (cause instanceof HooklineError) return false
+    throw cause
+  })
+  if (isAble) await replayByService(flags, elsewhere)
+  return isAble
 }
 
 const select = (run: Run): Promise<Selection | undefined> => {

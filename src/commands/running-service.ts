@@ -55,10 +55,19 @@ export class RunningService {
   }
 
   /** What the API answers, or the detail of its problem. @throws HooklineError `unavailable` */
-  async ask<T extends Shape>(path: string, shape: T, method = "GET"): Promise<Answered<Static<T>>> {
-    const headers = this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }
+  async ask<T extends Shape>(
+    path: string,
+    shape: T,
+    method = "GET",
+    content?: object,
+  ): Promise<Answered<Static<T>>> {
+    const headers = {
+      ...(this.#token !== undefined && { Authorization: `Bearer ${this.#token}` }),
+      ...(content !== undefined && { "Content-Type": "application/json" }),
+    }
+    const body = content === undefined ? {} : { body: JSON.stringify(content) }
     const signal = AbortSignal.timeout(method === "GET" ? TIMEOUT_MS : ACTION_MS)
-    const asking = askAdmin(this.#place, path, { method, headers, signal })
+    const asking = askAdmin(this.#place, path, { method, headers, signal, ...body })
     const answered = asking.then(async (response) => [response, await response.text()] as const)
     const [response, text] = await answered.catch((error: unknown) => {
       throw unavailable(

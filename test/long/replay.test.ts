@@ -4,6 +4,7 @@ import type { StoredRecord } from "../../src/brokers/broker.ts"
 import type { Record } from "../../src/pipeline/record.ts"
 import { fillLog, openLog, recordsInLog } from "../support/embedded-log.ts"
 import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
+import { freePort } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand } from "../support/running-command.ts"
 
@@ -104,7 +105,7 @@ describe("a range", () => {
       ...flags,
       "--dry-run",
     )
-    expect(counted).toBe(`${expected.length} records would be replayed\n`)
+    expect(counted).toBe(`${expected.length} record${expected.length === 1 ? "" : "s"} would be replayed\n`)
     expect(receiver.all).toHaveLength(expected.length)
   })
 })
@@ -160,10 +161,50 @@ test.each([
   expect(stderr).toContain(message)
 })
 
-test("a log that a running Hookline writes is refused, with what can replay to it", async () => {
+test("a log that a running Hookline writes is replayed to by that one, by its admin API", async () => {
+  const at = folder.make("asked")
+  const admin = await freePort()
+  const configuration = `[connection:log]
+directory = log
+[admin]
+listen = 127.0.0.1:${admin}
+token = obviously-not-a-real-token
+[pipeline:p:WebHookSource]
+[pipeline:p:BrokerSink]
+topic = in
+`
+  await using running = await startHookline(configuration, { folder: at })
+  for (const n of [1, 2, 3]) await fetch(running.urls["p"]!, { method: "POST", body: `{"n":${n}}` })
+  const again = (...flags: string[]): ReturnType<typeof hookline> =>
+    hookline(["replay", "--from", "log/in", "--to", "log/again", ...flags], { cwd: at })
+  expect(await again()).toEqual({
+    status: 0,
+    stdout: "3 records replayed\n",
+    stderr: "connection log is open in a running Hookline, which does the replay\n",
+  })
+  const { status, stdout } = await again("--where", "json:/n=2", "--json")
+  expect([status, JSON.parse(stdout)]).toMatchObject([0, { state: "done", replayed: 1, failed: 0 }])
+  expect((await again("--partition", "0", "--rate", "100")).stdout).toBe("3 records replayed\n")
+  const stored = await recordsInLog(join(at, "log"), "again")
+  expect(stored.map(({ value }) => (JSON.parse(Buffer.from(value).toString()) as { n: number }).n)).toEqual([
+    1, 2, 3, 2, 1, 2, 3,
+  ])
+  // its API does not know everything
+  expect(await again("--timestamps", "new")).toMatchObject({ status: 69, stdout: "" })
+  // nor is it asked where it has another log under that name
+  await Bun.write(join(at, "other.conf"), configuration.replace("directory = log", "directory = other"))
+  await fillLog(join(at, "other"), "in", records)
+  const other = openLog(join(at, "other"))
+  expect(await again("-c", "other.conf")).toMatchObject({ status: 69, stdout: "" })
+  await other.close()
+})
+
+test("a log that a running Hookline writes is refused where its admin API can't be asked, with what can replay to it", async () => {
   const at = folder.make("running")
   const configuration = `[connection:log]
 directory = log
+[admin]
+listen = off
 [pipeline:p:WebHookSource]
 [pipeline:p:BrokerSink]
 topic = in

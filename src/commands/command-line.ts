@@ -46,6 +46,8 @@ export function emptyProgram(): Command {
       .version(manifest.version)
       .helpCommand(false)
       .configureHelp({ minWidthToWrap: 20 })
+      // as the errors of everything else
+      .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "")) })
       .addHelpText(
         "after",
         () =>

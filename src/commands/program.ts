@@ -62,7 +62,7 @@ function handOptionsDown(command: Command, subcommand: Command): void {
     const name = option.attributeName()
     if (command.getOptionValueSource(name) !== "cli") continue
     if (!subcommand.options.some((it) => it.long === option.long))
-      subcommand.error(`error: hookline ${command.name()} ${subcommand.name()} has no option ${option.long}`)
+      subcommand.error(`hookline ${command.name()} ${subcommand.name()} has no option ${option.long}`)
     subcommand.setOptionValueWithSource(name, command.getOptionValue(name), "cli")
   }
 }

@@ -50,6 +50,18 @@ const commands = new Map(
   }),
 )
 
+test.each([
+  [["send"], "missing required argument 'pipeline|url'\n(see hookline send --help)\n"],
+  [["run", "--nonsense"], "unknown option '--nonsense'\n(see hookline run --help)\n"],
+  [["forward", "list", "--nonsense"], "unknown option '--nonsense'\n(see hookline forward list --help)\n"],
+  [["send", "tcp://a"], "URL is not an http or https URL\n"],
+])(
+  "%j: an error is its sentence, and names the command's own help where it is of the words",
+  async (args, said) => {
+    expect(await hookline(args)).toEqual({ status: 64, stdout: "", stderr: said })
+  },
+)
+
 test("every command's help has one example, of that command, and is what hookline help prints, in 80 columns", async () => {
   for (const name of commands.keys()) {
     const [own, printed] = await Promise.all([hookline([...name, "--help"]), hookline(["help", ...name])])

@@ -74,7 +74,17 @@ test.each([
   ["curl http://h/ -H", "the pasted curl command ends after -H"],
   ["echo e30= | base64 -d | curl http://h/ --data-binary @-", "what was pasted is no request: "],
   ["curl http://h/ --data-binary @-", "reads the body from a pipe: give it with --body FILE"],
-  ['{"id":1}', "what was pasted is JSON without headers"],
+  ['{"id":1}', "what was pasted is JSON, and no request: headers is missing"],
+  ...["null", "[null]", '[{"name":"a"}]', '"a: b"'].map((it): [string, string] => [
+    `{"headers":${it},"body":"x"}`,
+    "what was pasted is JSON, and no request, ",
+  ]),
+  ...['"body":null', '"body_base64":null', '"url":5', '"method":null'].map((it): [string, string] => [
+    `{"headers":{},${it}}`,
+    "what was pasted is JSON, and no request, ",
+  ]),
+  ["curl http://h/ -F a=@b", "the pasted curl command has -F: give the body"],
+  ["curl http://h/ --data-urlencode a=b", "the pasted curl command has --data-urlencode: give the body"],
   ["{", "what was pasted begins as JSON and is none: "],
   ["hello", "what was pasted is no request: a line is no header"],
 ])("%p is refused: %s", (text, problem) => {

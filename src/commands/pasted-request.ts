@@ -1,4 +1,5 @@
 import { split } from "shlex"
+import { Header, misfit, Type, type Static } from "../admin/api/shape.ts"
 import { HooklineError } from "../errors.ts"
 import { eventHeaders } from "../verify/presets/event-locations.ts"
 import { findFamily, PROVIDER_NAMES, presetOf, usualCoverage } from "../verify/presets/providers.ts"
@@ -34,6 +35,8 @@ export function parsePasted(pasted: Uint8Array): PastedRequest {
 /** Options of curl with a value that says nothing of the request. */
 const OTHER_VALUES =
   /^(-[oAembwxKTcE]|--(output|user-agent|max-time|cookie|write-out|proxy|connect-timeout|retry|cacert|cert|key|resolve))$/
+/** Options of which curl makes a body that the command does not have. */
+const MADE = /^(-F|--form|--form-string|--data-urlencode)$/
 const DATA = /^(-d|--data|--data-raw|--data-binary|--data-ascii|--json)$/
 
 function ofCurl(command: string): PastedRequest {
@@ -58,7 +61,9 @@ function ofCurl(command: string): PastedRequest {
     else if (DATA.test(word)) {
       data.push(dataOf(word, value()))
       if (word === "--json") headers.set("content-type", "application/json")
-    } else if (OTHER_VALUES.test(word)) value()
+    } else if (MADE.test(word))
+      throw usage(`the pasted curl command has ${word}: give the body that curl made of it with --body FILE`)
+    else if (OTHER_VALUES.test(word)) value()
     else if (!word.startsWith("-")) url = word
   }
   const body = Buffer.concat(data.flatMap((it, index) => (index === 0 ? [it] : [Buffer.from("&"), it])))
@@ -83,7 +88,7 @@ function shellWords(command: string): string[] {
 function splitOption(word: string): readonly string[] {
   const [, long, given] = /^(--[\w-]+)=(.*)$/s.exec(word) ?? []
   if (long !== undefined) return [long, given!]
-  const [, short, rest] = /^(-[HXdu])(.+)$/s.exec(word) ?? []
+  const [, short, rest] = /^(-[HXduF])(.+)$/s.exec(word) ?? []
   return short === undefined ? [word] : [short, rest!]
 }
 
@@ -132,41 +137,39 @@ function withoutPastedEnd(body: Buffer, contentLength: string | null): Buffer {
 // ---- JSON
 
 /** Members by the names that gateways and functions log them with. */
-interface LoggedRequest {
-  readonly headers?:
-    | { readonly [name: string]: unknown }
-    | readonly { readonly name: string; readonly value: string }[]
-  readonly body?: unknown
-  readonly body_base64?: string
-  readonly isBase64Encoded?: boolean
-  readonly method?: string
-  readonly httpMethod?: string
-  readonly url?: string
-}
+const LoggedRequest = Type.Object({
+  headers: Type.Union([Type.Array(Header), Type.Object({})]),
+  body: Type.Optional(Type.String()),
+  body_base64: Type.Optional(Type.String()),
+  isBase64Encoded: Type.Optional(Type.Boolean()),
+  method: Type.Optional(Type.String()),
+  httpMethod: Type.Optional(Type.String()),
+  url: Type.Optional(Type.String()),
+})
 
 function ofJson(text: string): PastedRequest {
-  let logged: LoggedRequest
+  let logged: unknown
   try {
-    logged = JSON.parse(text) as LoggedRequest
+    logged = JSON.parse(text)
   } catch (error) {
     throw usage(`what was pasted begins as JSON and is none: ${(error as Error).message}`)
   }
-  const { headers: found, body = "", body_base64: encoded } = logged
-  if (found === undefined || typeof body !== "string")
-    throw usage(`what was pasted is JSON without headers, or its body is no string; expected ${PASTED_FORMS}`)
+  const wrong = misfit(logged, LoggedRequest)
+  if (wrong !== undefined)
+    throw usage(`what was pasted is JSON, and no request${wrong}; expected ${PASTED_FORMS}`)
+  const { headers: found, body = "", body_base64: encoded, ...rest } = logged as Static<typeof LoggedRequest>
   const pairs = Array.isArray(found)
-    ? found.map(({ name, value }: { name: string; value: string }) => [name, value])
-    : Object.entries(found)
+    ? found.map(({ name, value }): [string, unknown] => [name, value])
+    : Object.entries<unknown>(found)
   const headers = new Headers()
   for (const [name, value] of pairs) for (const one of [value].flat()) addHeader(headers, `${name}: ${one}`)
-  const isEncoded = logged.isBase64Encoded === true
   return {
-    method: logged.method ?? logged.httpMethod,
-    url: logged.url,
+    method: rest.method ?? rest.httpMethod,
+    url: rest.url,
     headers,
     body:
       encoded === undefined
-        ? Buffer.from(body, isEncoded ? "base64" : "utf8")
+        ? Buffer.from(body, rest.isBase64Encoded === true ? "base64" : "utf8")
         : Buffer.from(encoded, "base64"),
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout } from "node:timers/promises"
+import { readJson } from "../json/read.ts"
 import { proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import type { Sendable } from "../verify/verifier.ts"
 
@@ -94,8 +95,8 @@ function problemIn(
   text: string,
 ): { status: number; detail: string } | undefined {
   if (headers.get("content-type") !== "application/problem+json") return undefined
-  const { detail } = Object(JSON.parse(text)) as { detail?: unknown }
-  return { status, detail: String(detail) }
+  const { detail } = Object(readJson(Buffer.from(text))) as { detail?: unknown }
+  return typeof detail === "string" ? { status, detail } : undefined
 }
 
 const MOST_SHOWN = 500

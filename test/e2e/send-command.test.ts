@@ -85,6 +85,18 @@ test("one answer that is not 2xx among others is enough for 1; an error that rep
   expect(stdout).toContain("first error: 503: no [secret]")
 })
 
+test.each([
+  ["is cut short", '{"detail":"ful', 'first error: 507: {"detail":"ful\n'],
+  ["has no detail", '{"title":"full"}', 'first error: 507: {"title":"full"}\n'],
+])("a problem document that %s is counted by its status, and shown", async (_, body, error) => {
+  const headers = { "Content-Type": "application/problem+json" }
+  await using receiver = receive(undefined, () => new Response(body, { status: 507, headers }))
+  const { status, stdout } = await hookline(["send", receiver.url])
+  expect(status).toBe(1)
+  expect(stdout).toContain("answers: 1 x 507\n")
+  expect(stdout).toEndWith(error)
+})
+
 test("a redirect is an answer, and is not followed", async () => {
   await using receiver = receive(
     undefined,

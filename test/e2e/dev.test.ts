@@ -246,6 +246,40 @@ test("on a terminal a key prints the last body, and another one ends it", async 
   expect(await dev.exited).toBe(0)
 })
 
+test("where accepted requests are not kept, r does not send an older, refused one again", async () => {
+  const at = folder.make("not-kept")
+  const [port, adminPort] = await freePorts(2)
+  const source = (id: string, types: string): string => `[pipeline:${id}:WebHookSource]
+host = 127.0.0.1
+port = ${port}
+path = /${id}
+content_types = ${types}
+[pipeline:${id}:BrokerSink]
+topic = ${id}
+`
+  writeFileSync(
+    join(at, "pipelines.conf"),
+    `[admin]
+listen = 127.0.0.1:${adminPort}
+[service]
+workers = 1
+[connection:log]
+directory = log
+${source("open", "application/json")}${source("closed", "text/csv")}`,
+  )
+  await using dev = await startDev(["-c", "pipelines.conf"], at, { columns: 200 })
+  await dev.printed(/Keys/)
+  expect((await post(`http://127.0.0.1:${port}/closed`)).status).toBe(415)
+  const json = { "Content-Type": "application/json" }
+  expect((await post(`http://127.0.0.1:${port}/open`, json)).status).toBe(200)
+  await dev.printed(/open\[0\]@0/)
+  dev.press("r")
+  await dev.printed(/not sent again: the last request is not kept: /)
+  dev.press("q")
+  await dev.printed(/1 published, 1 refused in \d+ s/)
+  expect(await dev.exited).toBe(0)
+})
+
 test("on a desktop's terminal the page opens at the start and by a key, unless told not to", async () => {
   const at = folder.make("desktop")
   const opened = join(at, "opened")

@@ -36,6 +36,8 @@ export class DevSession {
   readonly #held = new Map<string, { readonly lines: string; readonly timer: Timer }>()
   readonly #startedMs = Date.now()
   readonly #counts = { published: 0, refused: 0, dropped: 0, answered: 0 }
+  /** The id of the last request. */
+  lastId: string | undefined
   #lastBody: Uint8Array | undefined
   #isExplaining = false
   #isFirstStored = false
@@ -64,6 +66,7 @@ export class DevSession {
     const planned = this.#pipelines.get(pipeline)
     const place = planned && placeInWords(answered, String(planned.sink.values["topic"]))
     this.#count(answered)
+    this.lastId = answered.request.id
     if (event !== undefined) this.#lastBody = event.body.slice()
     const body = this.#options.isVerbose && event !== undefined ? `${this.#pretty(event.body)}\n` : ""
     const line = `${this.#lineOf(answered, place)}${this.#firstStored(answered)}`

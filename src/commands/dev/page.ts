@@ -24,8 +24,11 @@ export function openInBrowser(url: string): boolean {
   return true
 }
 
-/** Sends the request that came last again, with its own signature. @returns why not; undefined: it was sent */
-export async function resendLast({ listen, token, ...place }: Admin): Promise<string | undefined> {
+/** Sends the request that came last again, with its own signature. @param id its id @returns why not; undefined: it was sent */
+export async function resendLast(
+  { listen, token, ...place }: Admin,
+  id: string | undefined,
+): Promise<string | undefined> {
   if (listen === "off") return "the admin API, which does it, is off"
   const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` }
   const ask = async (path: string, method: string): Promise<unknown> => {
@@ -36,6 +39,7 @@ export async function resendLast({ listen, token, ...place }: Admin): Promise<st
   try {
     const [last] = (await ask("/api/captures", "GET")) as CaptureSummary[]
     if (last === undefined) return "no request is kept: [admin] capture says which are"
+    if (last.request_id !== id) return "the last request is not kept: [admin] capture says which are"
     await ask(`/api/captures/${encodeURIComponent(last.id)}/resend`, "POST")
     return undefined
   } catch (error) {

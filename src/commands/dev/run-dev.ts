@@ -75,7 +75,7 @@ export async function dev(flags: DevFlags): Promise<void> {
         print(`${page ?? "[admin] listen is off: there is no page"}\n`)
     },
     resend: async () => {
-      const problem = await resendLast(plan.admin)
+      const problem = await resendLast(plan.admin, session.lastId)
       if (problem !== undefined) print(`not sent again: ${problem}\n`)
     },
     help: () => print(KEYS_HELP),

@@ -29,8 +29,9 @@ export function Curve({ title, times, series, format, kind, none }: CurveProps) 
     let isGone = false
     const open = async (): Promise<void> => {
       const { openPlot } = await import("./plot.ts")
-      if (isGone) return
-      plot.current = openPlot(box.current!, { count: series.length, format, kind, point: setAt })
+      // the box goes before the effect ends
+      if (isGone || box.current === null) return
+      plot.current = openPlot(box.current, { count: series.length, format, kind, point: setAt })
       plot.current.show(times, series)
       setLoaded(true)
     }

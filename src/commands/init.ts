@@ -11,7 +11,7 @@ import { SAMPLE_SETTINGS, samplePipeline } from "../verify/samples/sample-pipeli
 import type { SettingKey, VerifierSettings } from "../verify/schemes/family.ts"
 import { makeTestSecret, wrongSetting } from "./dev/local-application.ts"
 import { quoted, startedAs } from "./started-as.ts"
-import { providerOf, readSettings, usage, type VerifierFlags } from "./verifier-flags.ts"
+import { providerOf, readInput, readSettings, usage, type VerifierFlags } from "./verifier-flags.ts"
 
 export type InitFlags = Pick<VerifierFlags, "config" | "secretFile" | "set">
 
@@ -86,12 +86,18 @@ function prepare(name: string, file: string, flags: InitFlags): Prepared {
       return [key, value.startsWith("@") ? reference(value.slice(1)) : value]
     }),
   )
-  if (flags.secretFile !== undefined) texts.set("secret", flags.secretFile.map(reference).join(", "))
+  // what standard input gives is written to a file
+  const references = flags.secretFile?.map((it) => reference(it === "-" ? secretFile : it))
+  if (references !== undefined) texts.set("secret", references.join(", "))
   for (const key of keys) if (!texts.has(key)) texts.set(key, SAMPLE_SETTINGS[key] ?? reference(secretFile))
   const preset = presetOf(provider)
   const title = preset !== undefined && "title" in preset ? preset.title : "the sender"
   const setup = factsOf(provider)?.setup ?? (preset?.docs === undefined ? undefined : `see ${preset.docs}`)
-  const own = made ?? (texts.get(secretKey ?? "") === reference(secretFile) ? given.secret![0] : undefined)
+  const secrets = references ?? [texts.get(secretKey ?? "")]
+  const own = made ?? given.secret?.[secrets.indexOf(reference(secretFile))]
+  const isKept = own !== undefined && existsSync(secretFile)
+  if (isKept && made === undefined && readInput(secretFile).toString().trimEnd() !== own)
+    throw usage(`${secretFile} exists with another secret and is not overwritten; remove or rename it`)
   return {
     pipeline: samplePipeline(provider, [...texts] as [SettingKey, string][]),
     ...(own === undefined ? {} : { secret: { path: secretFile, content: own } }),
@@ -101,7 +107,9 @@ function prepare(name: string, file: string, flags: InitFlags): Prepared {
       ...(made === undefined
         ? []
         : [
-            `The secret in ${secretFile} was made at random: enter it there, or replace it with the one shown there.`,
+            isKept
+              ? `The secret in ${secretFile}, which existed, is used: it has to be the one entered there.`
+              : `The secret in ${secretFile} was made at random: enter it there, or replace it with the one shown there.`,
           ]),
       ...(samples.length > 0
         ? [`The values of ${samples.join(", ")} in the file are examples: replace them.`]

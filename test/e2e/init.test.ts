@@ -57,6 +57,33 @@ test("every provider's file is a configuration, unless it needs a key that only 
   expect(needsKey).toEqual(["discord", "sendgrid", "paypal", "plaid", "telnyx", "wise", "ed25519", "ecdsa"])
 })
 
+test("a secret of standard input is written to a file; one that exists is used, and never replaced by another", async () => {
+  const at = folder.make("again")
+  const secretFile = join(at, "secrets/github")
+  const run = (config: string, env: { readonly [name: string]: string }, ...more: readonly string[]) =>
+    hookline(["init", "github", "-c", config, ...more], {
+      cwd: at,
+      env,
+      stdin: Buffer.from("obviously-fake-secret\n"),
+    })
+  expect((await run("a.conf", {}, "--secret-file", "-")).status).toBe(0)
+  expect(readFileSync(join(at, "a.conf"), "utf8")).toContain("secret = ${file:secrets/github}\n")
+  expect(readFileSync(secretFile, "utf8")).toBe("obviously-fake-secret\n")
+  expect((await hookline(["check", "-c", "a.conf"], { cwd: at })).status).toBe(0)
+
+  const kept = await run("b.conf", {})
+  expect([kept.status, kept.stdout]).toEqual([0, expect.not.stringContaining("made at random")])
+  expect(kept.stdout).toContain(`The secret in ${secretFile}, which existed, is used: `)
+  const other = await run("c.conf", { HOOKLINE_SECRET: "another-fake-secret" })
+  expect([other.status, other.stderr]).toEqual([
+    64,
+    expect.stringContaining(`${secretFile} exists with another secret and is not overwritten`),
+  ])
+  expect(existsSync(join(at, "c.conf"))).toBe(false)
+  expect((await run("d.conf", { HOOKLINE_SECRET: "obviously-fake-secret" })).status).toBe(0)
+  expect(readFileSync(secretFile, "utf8")).toBe("obviously-fake-secret\n")
+})
+
 test("a secret, a key and a file that are given are used", async () => {
   const at = folder.make("given")
   const config = (name: string): string => readFileSync(join(at, `${name}.conf`), "utf8")

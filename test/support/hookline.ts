@@ -174,12 +174,14 @@ export const hookline = (
     cwd = root,
     env,
     unprivileged = false,
-  }: { cwd?: string; env?: { [name: string]: string }; unprivileged?: boolean } = {},
+    stdin,
+  }: { cwd?: string; env?: { [name: string]: string }; unprivileged?: boolean; stdin?: Uint8Array } = {},
 ): Promise<Ended> => {
   const command = [...(unprivileged ? UNPRIVILEGED : []), process.execPath, join(root, "src/cli.ts")]
   return runToEnd(endingWithThisProcess(...command, ...args), {
     cwd,
     env: { ...process.env, ...env },
+    ...(stdin !== undefined && { stdin }),
   })
 }
 

@@ -189,28 +189,32 @@ describe.skipIf(!hasBrowser())("Send", () => {
   }, 30_000)
 })
 
-test.skipIf(!hasBrowser())("the page of read_token shows everything, and what acts is disabled", async () => {
-  await using browser = await startBrowser()
-  using folder = temporaryFolder()
-  const tokens =
-    "[admin]\nlisten = 127.0.0.1:0\ntoken = obviously-fake-admin-token\nread_token = obviously-fake-read-token\n"
-  await using running = await startHookline(CONFIGURATION + tokens, { folder: folder.path })
-  await fetch(running.urls["open"]!, { method: "POST", body: "[]" })
-  const { page } = await openPage(browser, `${running.adminUrl}/#/send/open`, { width: 400 })
-  await page.getByLabel("Token of").fill("obviously-fake-read-token")
-  await page.getByRole("button", { name: "Sign in" }).click()
-  await page.getByText("read-only", { exact: true }).waitFor()
-  const isDisabled = async (name: RegExp): Promise<boolean> => {
-    const button = page.getByRole("button", { name })
-    await button.waitFor()
-    return button.isDisabled()
-  }
-  expect(await isDisabled(/^Send/)).toBe(true)
-  await page.keyboard.press("Control+Enter")
-  await page.getByText("read_token is read-only").waitFor()
-  expect(await overflowPx(page)).toBe(0)
-  expect(await accessibilityFindings(page)).toEqual([])
-  await page.goto(`${running.adminUrl}/#/refused`)
-  await page.getByRole("list", { name: "Requests, newest first" }).getByRole("link").first().click()
-  expect(await isDisabled(/^Send it again now/)).toBe(true)
-})
+test.skipIf(!hasBrowser())(
+  "the page of read_token shows everything, and what acts is disabled",
+  async () => {
+    await using browser = await startBrowser()
+    using folder = temporaryFolder()
+    const tokens =
+      "[admin]\nlisten = 127.0.0.1:0\ntoken = obviously-fake-admin-token\nread_token = obviously-fake-read-token\n"
+    await using running = await startHookline(CONFIGURATION + tokens, { folder: folder.path })
+    await fetch(running.urls["open"]!, { method: "POST", body: "[]" })
+    const { page } = await openPage(browser, `${running.adminUrl}/#/send/open`, { width: 400 })
+    await page.getByLabel("Token of").fill("obviously-fake-read-token")
+    await page.getByRole("button", { name: "Sign in" }).click()
+    await page.getByText("read-only", { exact: true }).waitFor()
+    const isDisabled = async (name: RegExp): Promise<boolean> => {
+      const button = page.getByRole("button", { name })
+      await button.waitFor()
+      return button.isDisabled()
+    }
+    expect(await isDisabled(/^Send/)).toBe(true)
+    await page.keyboard.press("Control+Enter")
+    await page.getByText("read_token is read-only").waitFor()
+    expect(await overflowPx(page)).toBe(0)
+    expect(await accessibilityFindings(page)).toEqual([])
+    await page.goto(`${running.adminUrl}/#/refused`)
+    await page.getByRole("list", { name: "Requests, newest first" }).getByRole("link").first().click()
+    expect(await isDisabled(/^Send it again now/)).toBe(true)
+  },
+  30_000,
+)

@@ -106,3 +106,31 @@ test("a forward of a log that keeps all records continues while they wait", asyn
   expect(hasEnded).toBe(false)
   await forward.stop()
 })
+
+test("records that were delivered before a refusal ended it are not waiting", async () => {
+  const log = new MemoryLog()
+  const publish = (value: string) =>
+    log.publish({ topic: "t", key: undefined, value: Buffer.from(value), headers: [], timestampMs: 1 })
+  for (const value of ["a", "b", "c", "refused", "d"]) await publish(value)
+  const forward = new Forward({
+    about: { connection: "log", topic: "t" },
+    store: positionsInMemory(),
+    target: {
+      window: { records: 1, bytes: 1000 },
+      send: async ({ value }) =>
+        Buffer.from(value).toString() === "refused" ? { reason: "no" } : "delivered",
+      problem: () => undefined,
+      stop() {},
+    },
+    open: () => Promise.resolve(log),
+    onRefusal: "stop",
+    sinceMs: 0,
+    signal: new AbortController().signal,
+    began: () => {},
+    waiting: () => {},
+    warn: () => {},
+  })
+  expect(forward.run()).rejects.toThrow("no")
+  await forward.run().catch(() => {})
+  expect(forward.lag).toBe(2)
+})

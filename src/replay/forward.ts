@@ -59,6 +59,8 @@ export class Forward {
   readonly #options: ForwardOptions
   #job: ReplayJob | undefined
   #held: readonly OffsetRange[] = []
+  /** Where it continues while there is no job. */
+  #next: ReplayPosition["next"] = new Map()
   #clusterId = ""
   #waitsFor: string | undefined
   /** Records before where it has just begun. */
@@ -85,10 +87,9 @@ export class Forward {
 
   /** Records that the log had a moment ago, and that are not settled. */
   get lag(): number {
-    const next = this.#job?.next
+    const next = this.#job?.next ?? this.#next
     return this.#held.reduce(
-      (sum, { partition, first, end }) =>
-        sum + Math.max(0, end - Math.max(first, next?.get(partition) ?? first)),
+      (sum, { partition, first, end }) => sum + Math.max(0, end - Math.max(first, next.get(partition) ?? 0)),
       0,
     )
   }
@@ -99,10 +100,11 @@ export class Forward {
     const found = await this.#find()
     if (found === undefined) return
     const { reader, all, held, clusterId, topicId } = found
-    this.#held = held
     this.#clusterId = clusterId ?? ""
     try {
       const position = await this.#position(reader, held, { clusterId, topicId })
+      this.#next = position.next
+      this.#held = held
       const { ranges, gaps } = endlessFrom(position, held)
       for (const gap of gaps) warn(describeGap(about.topic, gap))
       const left = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
@@ -132,6 +134,7 @@ export class Forward {
       await this.#follow(job, all, topicId)
       if (job.error !== undefined) throw job.error
     } finally {
+      this.#next = this.#job?.next ?? this.#next
       this.#job = undefined
       await reader.close()
     }
@@ -257,9 +260,7 @@ export class Forward {
     const start = async () => {
       const since = sinceMs === undefined ? held : await reader.ranges(topic, { sinceMs })
       if (sinceMs === undefined) this.#leftOut = lengthOf(held)
-      return since.map(
-        ({ partition, first, end }) => [partition, sinceMs === undefined ? end : first] as const,
-      )
+      return since.map((it) => [it.partition, sinceMs === undefined ? it.end : it.first] as const)
     }
     if (stored === undefined) return this.#begin(about, await start())
     const before = stored.about.clusterId

@@ -150,6 +150,7 @@ export class RunningForward extends OwnedSection {
       const signal = AbortSignal.any([this.signal, ended])
       const partitions = new Set(next.keys())
       this.log.info({ partitions: [...partitions] }, "partitions assigned")
+      this.#forward = undefined
       if (partitions.size === 0) await whenAborted(signal)
       else await this.#forwardAll(new GroupPositions(store, group, this.#about, next), { signal, partitions })
     }

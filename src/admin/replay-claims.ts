@@ -89,15 +89,32 @@ const AGAIN_MS = 50
 async function askOthers(own: OwnClaim, others: readonly Replica[]): Promise<undefined> {
   for (;;) {
     const { claim, state } = own
-    const asked = others.map(({ client }) =>
-      client.rows<ReplayClaim & { replica?: string }>("replays/claims"),
-    )
-    const same = (await Promise.all(asked)).flat().filter(({ key }) => key === claim.key)
+    const same = (await Promise.all(others.map((it) => claimsOf(it))))
+      .flat()
+      .filter(({ key }) => key === claim.key)
     const held = same.find((it) => it.is_held)
     if (held !== undefined) throw taken(held, held.replica)
     if (same.length === 0 && state === "announced") return undefined
     own.state = same.some(({ id }) => id < claim.id) ? "yields" : "announced"
     await Bun.sleep(AGAIN_MS)
+  }
+}
+
+/** How often a replica is asked that does not answer in time. */
+const ATTEMPTS = 3
+
+/** @throws HooklineError `unavailable` where it may run a replay: it accepts connections, and does not list its claims */
+async function claimsOf(replica: Replica, attempt = 1): Promise<(ReplayClaim & { replica?: string })[]> {
+  const { name, client } = replica
+  try {
+    return (await client.ask<ReplayClaim[]>("replays/claims")).map((it) => client.named(it))
+  } catch (error) {
+    const { message, cause } = error as Error
+    const isLate = error instanceof HooklineError && (cause as Error).name === "TimeoutError"
+    if (isLate && attempt < ATTEMPTS) return claimsOf(replica, attempt + 1)
+    if (!isLate && error instanceof HooklineError) return []
+    const problem = `replica ${name} does not say whether it runs this replay: ${message}; try again`
+    throw new HooklineError("unavailable", problem, { cause: error })
   }
 }
 

@@ -59,6 +59,8 @@ export async function startSentinels(folder: string) {
       await before.kill()
       while ((latest = current()) === before) await Bun.sleep(250)
       await before.start()
+      // its arguments may name another one
+      await before.send("REPLICAOF", "127.0.0.1", portOf(latest))
       const isWhole = async (): Promise<boolean> =>
         String(await latest.send("INFO", "replication")).includes("connected_slaves:2")
       while (!(await isWhole())) await Bun.sleep(250)

@@ -54,7 +54,7 @@ export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags):
   using store = openPositions<ForwardAbout>(location)
   const before = store.read()?.about
   const from = flags.from ?? before?.from ?? "end"
-  const again = before !== undefined && from !== (before.from ?? "end")
+  const again = before?.from !== undefined && from !== before.from
   const about = { ...describe(store, place, url, name), from }
   if (again) say(`${name} begins again at the ${from}`)
   else if (before !== undefined && flags.from !== undefined)

@@ -17,7 +17,7 @@ export interface ForwardAbout {
   readonly topic: string
   /** The URL with its password and query: the file is readable by its owner alone. Absent: a function. */
   readonly url?: string
-  /** Where `hookline forward --from` had it begin last; absent: at the end. */
+  /** Where `hookline forward` had it begin last; absent: not known. */
   readonly from?: "beginning" | "end"
   /** The id of the log that the position is of: another log has other records at these offsets. */
   readonly clusterId?: string

@@ -78,7 +78,7 @@ listen = 127.0.0.1:0`,
     expect(page.headers.get("content-type")).toStartWith("text/html")
     const loaded = [...(await page.text()).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!)
     expect(loaded.some((path) => path.endsWith(".js"))).toBe(true)
-    for (const path of loaded.filter((it) => !it.startsWith("data:"))) {
+    for (const path of loaded.filter((it) => !/^(?:data:|#)/.test(it))) {
       const { status, headers } = await fetch(new URL(path, running.adminUrl))
       expect([path, status, headers.get("cache-control")]).toEqual([
         path,

@@ -87,13 +87,13 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
     })
     await until("published", () => count > 100)
     replace(given.ssl_certificate_location, next.certificate)
-    cutAll()
-    await until("half is noticed", () =>
+    await cutUntil("half is noticed", () =>
       broker.log.some(({ msg, reason }) => /not usable/.test(msg) && /does not match/.test(String(reason))),
     )
     replace(given.ssl_key_location, next.key)
-    cutAll()
-    await until("it is used", () => broker.log.some(({ msg }) => msg.startsWith("certificates read again")))
+    await cutUntil("it is used", () =>
+      broker.log.some(({ msg }) => msg.startsWith("certificates read again")),
+    )
     cutAll()
     await refuse("CN=client", topic)
     const before = count
@@ -120,6 +120,13 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
   function cutAll(): void {
     proxy.loseAnswers()
     setTimeout(() => proxy.heal(), 50)
+  }
+
+  /** Again each second: no answer may have been on its way. */
+  async function cutUntil(what: string, holds: () => boolean): Promise<void> {
+    cutAll()
+    const timer = setInterval(cutAll, 1000)
+    await until(what, holds).finally(() => clearInterval(timer))
   }
 
   async function refuse(name: string, topic: string): Promise<void> {

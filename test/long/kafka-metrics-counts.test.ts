@@ -109,7 +109,7 @@ describe.skipIf(!(await canStartKafka()))("what a service on Kafka counts", () =
   )
 
   test("the spool's depth and age, and what was spooled and forwarded", async () => {
-    await start("spool", "delivery_timeout = 1s\nspool = spool.sqlite\nspool_max_bytes = 1MiB")
+    await start("spool", "delivery_timeout = 3s\nspool = spool.sqlite\nspool_max_bytes = 1MiB")
     // events that come before Kafka has answered are spooled, too
     await until("the broker is ready", async () => (await value("hookline_spool_broker_ready", broker)) === 1)
     expect((await post()).status).toBe(200)

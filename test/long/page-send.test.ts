@@ -3,6 +3,7 @@ import { join } from "node:path"
 import type { Page } from "playwright-core"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
 import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { until } from "../support/kafka-options.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { copiedText, overflowPx, tabTo } from "../support/page.ts"
 
@@ -121,7 +122,7 @@ describe.skipIf(!hasBrowser())("Send", () => {
       const next = (await valuesInLog(join(folder.path, "log"), pipeline)).length
       const { page, faults } = await openPage(browser, `${running.adminUrl}/#/send/${pipeline}`, { theme })
       const body = page.getByLabel("Body")
-      await body.waitFor()
+      await until("the sample is there", async () => (await body.inputValue()) !== "")
       expect(await body.inputValue()).toContain(part)
       await tabTo(page, "Send")
       await press(page, "Control+Enter")

@@ -15,6 +15,7 @@ import {
   type RunningHookline,
   type TemporaryFolder,
 } from "../support/hookline.ts"
+import { until } from "../support/kafka-options.ts"
 import { hasOtlpReceiver, startOtlpReceiver, type ReceivedSpan } from "../support/otlp-receiver.ts"
 import { freePort } from "../support/ports.ts"
 
@@ -390,8 +391,9 @@ sample = 0`
     await receiver.answerWith({ rejected: 2 })
     expect(await post(running)).toBe(200)
     await running.logged(({ msg }) => msg === "traces are exported again")
+    const dropped = 'hookline_trace_spans_total{outcome="dropped",reason="refused"}'
+    await until("counted", async () => (await metricsOf(running)).includes(`${dropped} 8`))
     const metrics = await metricsOf(running)
-    expect(metrics).toContain('hookline_trace_spans_total{outcome="dropped",reason="refused"} 8')
     expect(metrics).toContain('hookline_trace_spans_total{outcome="exported",reason=""} 1')
     const refused = running.log.filter(({ msg }) => msg.startsWith("traces refused"))
     expect(refused).toEqual([

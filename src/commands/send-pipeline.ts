@@ -7,6 +7,7 @@ import { verificationsOf } from "../runtime/explain-request.ts"
 import { planPipeline } from "../runtime/plan/plan-part.ts"
 import { routeOfSample } from "../runtime/sample-route.ts"
 import { nameOf } from "../verify/presets/providers.ts"
+import { samplePath } from "../verify/samples/samples.ts"
 import type { VerifierSettings } from "../verify/schemes/family.ts"
 import { RunningService } from "./running-service.ts"
 import { usage, type VerifierFlags } from "./verifier-flags.ts"
@@ -54,7 +55,7 @@ export function pipelineTarget(id: string, flags: VerifierFlags & { publicUrl?: 
   } & EndpointOptions
   if (port === 0) throw usage(`pipeline ${id} has port = 0, which the system chooses; name the URL`)
   const address = formatEndpoint(reachable({ host, port }))
-  const url = new URL(`${certificate === undefined ? "http" : "https"}://${address}${fixed(path)}`)
+  const url = new URL(`${certificate === undefined ? "http" : "https"}://${address}${samplePath(path)}`)
   const isSigned = flags.provider !== undefined || verificationsOf(pipeline).length > 0
   const [verification] = isSigned ? verificationsWith(pipeline, flags) : []
   const topics = routeOfSample(pipeline)?.topics ?? [String(pipeline.sink.values["topic"])]
@@ -67,7 +68,7 @@ export function pipelineTarget(id: string, flags: VerifierFlags & { publicUrl?: 
     settings: verification?.settings ?? {},
     flags: {
       ...(verification && { provider: nameOf(verification.provider) }),
-      publicUrl: flags.publicUrl ?? fixed(urlAsTakenBy(pipeline, new Headers({ Host: url.host }))),
+      publicUrl: flags.publicUrl ?? urlAsTakenBy(pipeline, new Headers({ Host: url.host }), url.pathname),
     },
     tls: certificate === undefined ? undefined : clientTls(certificate),
     async stored(sent, sinceMs) {
@@ -87,9 +88,6 @@ export function pipelineTarget(id: string, flags: VerifierFlags & { publicUrl?: 
     },
   }
 }
-
-/** Its path may end with a `*`. */
-const fixed = (url: string): string => url.replace(/\*$/, "sample")
 
 /** The service that answered the events need not have an admin API, or not for this file's token. */
 function unanswered(error: unknown): [] {

@@ -33,11 +33,16 @@ export function verificationsWith(pipeline: PlannedPipeline, flags: VerifierFlag
 /**
  * The URL that a pipeline would take a request to have been sent to: by its `public_url`, or by what its trusted proxies
  * forward, the last of which is assumed to have passed it on.
+ *
+ * @param path that of the request; default: the pipeline's, of which a `*` stands for nothing
  */
-export function urlAsTakenBy({ source: { values } }: PlannedPipeline, headers: Headers): string {
+export function urlAsTakenBy(
+  { source: { values } }: PlannedPipeline,
+  headers: Headers,
+  path = String(values["path"]).replace(/\*$/, ""),
+): string {
   const text = (key: string): string | undefined => values[key] as string | undefined
   const configured = text("public_url")
-  const path = text("path")!
   const trusted = values["trusted_proxies"] as readonly string[] | undefined
   const trusts = trusted && addressTest(trusted)
   const { proxies } = senderBehind(
@@ -53,7 +58,7 @@ export function urlAsTakenBy({ source: { values } }: PlannedPipeline, headers: H
       isTls: text("tls_certificate") !== undefined,
       proxies,
     },
-    { path: path.endsWith("*") ? path.slice(0, -1) : path, query: "", headers: known },
+    { path, query: "", headers: known },
   )
 }
 

@@ -166,6 +166,19 @@ test("a pipeline's name stands for its address, sender and secret; where the eve
   ])
 }, 20_000)
 
+test("an event for a pipeline whose path is a prefix is posted below it, and signed for the URL that it is posted to", async () => {
+  using folder = temporaryFolder()
+  await using _ = await startHookline(
+    `[connection:log]\ndirectory = log
+[pipeline:square:WebHookSource]\nhost = 127.0.0.1\nport = ${await freePort()}\npath = /square/*
+[pipeline:square:Verifier]\nprovider = square\nsecret = ${SECRET}
+[pipeline:square:BrokerSink]\ntopic = square\n`,
+    { folder: folder.path },
+  )
+  const sent = await hookline(["send", "square", "-c", join(folder.path, "pipelines.conf")])
+  expect([sent.status, sent.stdout]).toEqual([0, expect.stringContaining("answers: 1 x 200")])
+}, 30_000)
+
 test("an answer that takes longer than the timeout is counted as such", async () => {
   const server = Bun.serve({
     hostname: "127.0.0.1",

@@ -9,7 +9,7 @@ import {
 } from "../../verify/presets/providers.ts"
 import { factsOf } from "../../verify/presets/sender-facts.ts"
 import { SAMPLE_SETTINGS, samplePipeline } from "../../verify/samples/sample-pipeline.ts"
-import { sampleRequest } from "../../verify/samples/samples.ts"
+import { samplePath, sampleRequest } from "../../verify/samples/samples.ts"
 import { WrongSetting, type SettingKey } from "../../verify/schemes/family.ts"
 import type { Signer, UnsignedRequest } from "../../verify/verifier.ts"
 import type { PipelineInfo, Service } from "../service.ts"
@@ -34,7 +34,7 @@ export const sendRoutes = (service: Service): ApiRoute[] => [
         pipeline: id,
         provider: provider ?? pipeline.provider ?? null,
         method: "POST",
-        url: fixed(pipeline.url),
+        url: samplePath(pipeline.url),
         content_type: headers.get("content-type")!,
         body: Buffer.from(body).toString(),
         signed: typeof signers !== "string" && signers.length > 0,
@@ -74,12 +74,12 @@ async function send(
   if (typeof signers === "string") throw new ApiError(409, `${signers}; signed = false sends it unsigned`)
   const { headers, id: eventId } = sampleOf(verifications, provider)
   if (contentType !== undefined) setContentType(headers, contentType)
-  const url = fixed(pipeline.signedUrl)
+  const url = samplePath(pipeline.signedUrl)
   headers.set("host", new URL(url).host)
   const sent = await signedBy(signers, { method: "POST", url, headers, body: Buffer.from(body), id: eventId })
   return resultOf(service, id, {
     method: "POST",
-    path: fixed(pipeline.path),
+    path: samplePath(pipeline.path),
     // what a signer has added
     query: sent.url.slice(url.length + 1),
     headers: [...sent.headers],
@@ -95,9 +95,6 @@ function pipelineOf(service: Service, id: string): PipelineInfo {
   if (pipeline === undefined) throw new ApiError(404, "no pipeline has this id")
   return pipeline
 }
-
-/** A URL or path of a pipeline for one event: its path may end with a `*`. */
-const fixed = (url: string): string => url.replace(/\*$/, "sample")
 
 function sampleOf(
   verifications: readonly Verification[],

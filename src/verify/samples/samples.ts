@@ -80,3 +80,6 @@ function toForm(parameters: { readonly [name: string]: unknown }): string {
     form.set(name, typeof value === "string" ? value : JSON.stringify(value))
   return form.toString()
 }
+
+/** A pipeline's path, or its URL, as one event is posted to it: it may end with a `*`. */
+export const samplePath = (path: string): string => path.replace(/\*$/, "sample")

@@ -77,13 +77,15 @@ export class PipelineEndpoint implements SenderLimits {
   readonly #shape: Shape
   readonly #outcomes: OutcomeLog
   readonly #unverifiedLimit: Route["unverifiedLimit"]
-  readonly #arrivals = new Arrivals()
+  /** Of what the rate limit counts; undefined: there is none. */
+  readonly #arrivals: Arrivals | undefined
 
   constructor(route: Route, deps: EndpointDeps) {
     const { handler, pipeline } = route
     this.route = route
     this.#deps = deps
     this.#shape = shapeOf(route, deps)
+    this.#arrivals = route.rateLimit && new Arrivals()
     this.#outcomes = deps.outcomes(pipeline)
     this.#unverifiedLimit = handler.verifiesSenders ? route.unverifiedLimit : undefined
     this.#outcomes.begin(this.#shape.accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
@@ -112,9 +114,10 @@ export class PipelineEndpoint implements SenderLimits {
 
       const { headers } = request
       if (request.method !== "POST") return this.#answer(info, this.#shape.wrongMethod)
-      const type = mediaType(headers.get("content-type"))
-      if (contentTypes !== undefined && !contentTypes.includes(type))
-        return this.#answer(info, wrongType(type, contentTypes))
+      if (contentTypes !== undefined) {
+        const type = mediaType(headers.get("content-type"))
+        if (!contentTypes.includes(type)) return this.#answer(info, wrongType(type, contentTypes))
+      }
       const coding = headers.get("content-encoding")
       const decode = coding === null ? undefined : decoderFor(coding)
       if (decode === "unknown") return this.#answer(info, wrongCoding(coding!))
@@ -201,15 +204,18 @@ export class PipelineEndpoint implements SenderLimits {
   // Hot path: a promise only where the limit asks Redis.
   #limitRate(): Rejected | undefined | Promise<Rejected | undefined> {
     const { rateLimit } = this.route
-    if (rateLimit === undefined) return undefined
-    this.#arrivals.add()
+    const arrivals = this.#arrivals
+    if (rateLimit === undefined || arrivals === undefined) return undefined
+    arrivals.add()
     const waitS = rateLimit()
-    return typeof waitS === "number" ? this.#overLimit(waitS) : waitS.then((it) => this.#overLimit(it))
+    return typeof waitS === "number"
+      ? this.#overLimit(waitS, arrivals)
+      : waitS.then((it) => this.#overLimit(it, arrivals))
   }
 
-  #overLimit(waitS: number): Rejected | undefined {
+  #overLimit(waitS: number, arrivals: Arrivals): Rejected | undefined {
     if (waitS <= 0) return undefined
-    const came = `${this.#arrivals.perSecond} events came within a second`
+    const came = `${arrivals.perSecond} events came within a second`
     return tooMany("rate_limited", waitS, `${came}; ${this.route.limits?.rate}`)
   }
 

@@ -1,5 +1,5 @@
 /** How many requests of a pipeline ended for one reason, and when the first and the last did. */
-export interface ReasonTally {
+interface Tally {
   /** null: none has their path. */
   readonly pipeline: string | null
   readonly outcome: "rejected" | "dropped"
@@ -20,9 +20,9 @@ const MAX_TALLIES = 5000
 export class ReasonTallies {
   /** Of all refused ones. */
   refused = 0
-  readonly #tallies = new Map<string, ReasonTally>()
+  readonly #tallies = new Map<string, Tally>()
 
-  count(request: Omit<ReasonTally, "count" | "firstMs" | "lastMs">, atMs: number): void {
+  count(request: Omit<Tally, "count" | "firstMs" | "lastMs">, atMs: number): void {
     const { pipeline, outcome, reason, status, detail } = request
     if (outcome === "rejected") this.refused++
     const key = `${pipeline ?? ""}\n${outcome}\n${reason}`
@@ -48,7 +48,7 @@ export class ReasonTallies {
     this.#tallies.clear()
   }
 
-  [Symbol.iterator](): Iterator<ReasonTally> {
+  [Symbol.iterator](): Iterator<Tally> {
     return this.#tallies.values()
   }
 }

@@ -20,7 +20,7 @@ import { Interruption } from "./interruption.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import { printTable } from "./table.ts"
 import { WaitingNotes } from "./waiting.ts"
-import { counted } from "./say.ts"
+import { counted } from "../config/file/nearest.ts"
 
 export interface ForwardsFlags {
   readonly config?: string

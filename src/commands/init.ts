@@ -44,7 +44,7 @@ export function init(name: string | undefined, flags: InitFlags): string {
   const file = configurationPath(flags.config)
   if (existsSync(file)) throw usage(`${file} exists and is not overwritten; name another file with --config`)
   const { pipeline, secret, steps } = name === undefined ? UNVERIFIED : prepare(name, file, flags)
-  if (secret !== undefined && !existsSync(secret.path)) {
+  if (secret !== undefined) {
     writing(secret.path, () => {
       makeIgnoredFolder(dirname(secret.path))
       createPrivateFile(secret.path, `${secret.content}\n`)
@@ -100,7 +100,7 @@ function prepare(name: string, file: string, flags: InitFlags): Prepared {
     throw usage(`${secretFile} exists with another secret and is not overwritten; remove or rename it`)
   return {
     pipeline: samplePipeline(provider, [...texts] as [SettingKey, string][]),
-    ...(own === undefined ? {} : { secret: { path: secretFile, content: own } }),
+    ...(own === undefined || isKept ? {} : { secret: { path: secretFile, content: own } }),
     steps: [
       `The address is that of this machine, port 8080, path /${provider}; hookline dev says how a laptop gets a public one.`,
       ...(setup === undefined ? [] : [`At ${title}: ${setup}.`]),

@@ -17,7 +17,7 @@ import { lockForWriting } from "../storage/writer-lock.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { printTable } from "./table.ts"
 import { checkEmpty } from "./log-backup.ts"
-import { counted } from "./say.ts"
+import { counted } from "../config/file/nearest.ts"
 
 export interface LogFlags {
   readonly config?: string

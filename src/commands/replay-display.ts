@@ -4,7 +4,8 @@ import type { ReplayFailure, ReplayProgress } from "../replay/progress.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import type { WaitingNotes } from "./waiting.ts"
-import { counted, say } from "./say.ts"
+import { counted } from "../config/file/nearest.ts"
+import { say } from "./say.ts"
 
 const FORMAT = "{bar} {percentage}% | {value} of {total} | {rate}/s | {left}"
 const UPDATE_MS = 250

@@ -25,7 +25,7 @@ import { checkName, connectionNamed, openPositions, stateFolder } from "./state-
 import type { TopicRange } from "./topic-range.ts"
 import { WaitingNotes } from "./waiting.ts"
 import { untilAvailable } from "../replay/until-available.ts"
-import { counted } from "./say.ts"
+import { counted } from "../config/file/nearest.ts"
 
 export interface ReplayFlags {
   readonly config?: string

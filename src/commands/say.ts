@@ -4,6 +4,3 @@ import { escapeControls } from "../telemetry/escape-controls.ts"
 
 /** Writes a line that is no error to standard error. `console.error` would make it red on a terminal. */
 export const say = (text: string): void => void process.stderr.write(`${escapeControls(text)}\n`)
-
-/** `1 record`, `2 records`. */
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`

@@ -11,6 +11,7 @@ import type { PastedRequest } from "./pasted-request.ts"
 import { listProviders } from "./list-providers.ts"
 import { evidenceOf, headingOf, timeHints, toText, verdictOf } from "./verify-report.ts"
 import { repeatable } from "./common-flags.ts"
+import { say } from "./say.ts"
 import {
   addVerifierFlags,
   ownProviders,
@@ -127,7 +128,7 @@ async function readPasted(
   flags: VerifyFlags,
   headers: Headers,
 ): Promise<VerifyFlags & { readonly pasted: PastedRequest }> {
-  if (process.stdin.isTTY) console.error("Paste the request, then press Enter and Ctrl-D.")
+  if (process.stdin.isTTY) say("Paste the request, then press Enter and Ctrl-D.")
   const { parsePasted, senderOfHeaders } = await import("./pasted-request.ts")
   const pasted = parsePasted(readInput("-"))
   for (const [name, value] of pasted.headers) if (!headers.has(name)) headers.set(name, value)

@@ -1,5 +1,6 @@
 import type { LogReader, OffsetRange } from "../brokers/broker.ts"
 import { pause, whenAborted } from "../clock/clock.ts"
+import { counted } from "../config/file/nearest.ts"
 import { HooklineError } from "../errors.ts"
 import { endlessFrom, watchPartitions, type OffsetGap } from "./follow.ts"
 import { ReplayJob, type ReplayOptions } from "./job.ts"
@@ -109,7 +110,7 @@ export class Forward {
       for (const gap of gaps) warn(describeGap(about.topic, gap))
       const left = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
       const leftOut = this.#leftOut
-      const older = leftOut === 0 ? "" : `, leaving out ${leftOut} older record${leftOut === 1 ? "" : "s"}`
+      const older = leftOut === 0 ? "" : `, leaving out ${counted(leftOut, "older record")}`
       const waiting = left === 0 ? older : `, ${left} waiting`
       const what = `${about.connection}/${about.topic} to ${toShownTarget(about.url)}`
       began(`forwarding ${what}${waiting}`, leftOut)

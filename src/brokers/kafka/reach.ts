@@ -1,3 +1,4 @@
+import { counted } from "../../config/file/nearest.ts"
 import { formatEndpoint, type EndpointOptions } from "../../config/sections/endpoint.ts"
 import { type AccessToken, type AccessTokens, TokenFailure } from "./auth/access-tokens.ts"
 import { KafkaConnection, kafkaClient, type KafkaClient } from "./connection.ts"
@@ -98,7 +99,7 @@ function judge({ errorCode, partitions }: TopicMetadata): {
       const leaderless = partitions.filter(({ leaderId }) => leaderId < 0).length
       if (leaderless > 0)
         return { problem: `has ${leaderless} of ${partitions.length} partitions without a leader` }
-      return { state: `has ${partitions.length} partition${partitions.length === 1 ? "" : "s"}` }
+      return { state: `has ${counted(partitions.length, "partition")}` }
     }
   }
 }

@@ -34,13 +34,14 @@ export function enumerate(words: readonly string[], conjunction = "and"): string
 }
 
 /** The same of the first few: `a, b and 9,990 more`. */
-export function enumerateSome(words: readonly string[]): string {
-  const more = words.length - MOST_NAMED
+export function enumerateSome(words: readonly string[], most = 10): string {
+  const more = words.length - most
   if (more <= 1) return enumerate(words)
-  return enumerate([...words.slice(0, MOST_NAMED), `${more.toLocaleString("en")} more`])
+  return enumerate([...words.slice(0, most), `${more.toLocaleString("en")} more`])
 }
 
-const MOST_NAMED = 10
+/** `1 record`, `2 records`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
 
 /** Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours. */
 function editDistance(a: string, b: string): number {

@@ -1,3 +1,4 @@
+import { enumerateSome } from "../../config/file/nearest.ts"
 import { formatOf, mediaType } from "../../forms/body-format.ts"
 import { findFlaw } from "../../json/check.ts"
 import ADVICE from "./advice.json" with { type: "json" }
@@ -102,9 +103,7 @@ const MOST_PATHS = 5
 
 /** What is said of a request that no pipeline has the path of. */
 export function unknownPath(paths: readonly string[]): string {
-  const more = paths.length - MOST_PATHS
-  const named = paths.slice(0, MOST_PATHS).join(", ") + (more > 0 ? ` and ${more} more` : "")
-  return `No pipeline has this path. Pipelines listen at ${named}.`
+  return `No pipeline has this path. Pipelines listen at ${enumerateSome(paths, MOST_PATHS)}.`
 }
 
 const EXCERPT_BYTES = 32

@@ -240,13 +240,21 @@ function pipelineOverview(
   }
 }
 
-/** The share of a disk, or of a spool's own limit, that is in use; null: it has none, or the folder can't be read. */
-async function diskUsed(folder: string | undefined, spool: SpoolState | undefined): Promise<number | null> {
+/** The share of a disk, or of a spool's own limit, that is in use; null: it has neither, or the folder can't be read. */
+export async function diskUsed(
+  folder: string | undefined,
+  spool?: Pick<SpoolState, "bytes" | "maxBytes">,
+): Promise<number | null> {
   const disk = folder === undefined ? undefined : await statfs(folder).catch(() => undefined)
   if (disk === undefined) return null
-  const usedBlocks = disk.blocks - disk.bfree
-  const ofLimit = spool === undefined ? 0 : spool.bytes / spool.maxBytes
-  return rounded(Math.max(usedBlocks / (usedBlocks + disk.bavail), ofLimit))
+  const used = disk.blocks - disk.bfree
+  const available = used + disk.bavail
+  const shares = [
+    // some file systems, such as that of /proc, have no blocks
+    ...(available === 0 ? [] : [used / available]),
+    ...(spool === undefined ? [] : [spool.bytes / spool.maxBytes]),
+  ]
+  return shares.length === 0 ? null : rounded(Math.max(...shares))
 }
 
 async function connectionOverviews(

@@ -59,7 +59,7 @@ export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags):
   if (again) say(`${name} begins again at the ${from}`)
   else if (before !== undefined && flags.from !== undefined)
     say(
-      `${name} continues where it stopped; hookline forward remove ${name} has it begin at the ${from} again`,
+      `${name} continues where it stopped; to begin at the ${from}, run hookline forward remove ${name} first`,
     )
   const open = (): Promise<LogReader> => app.openReader(place.connection)
   const notes = new WaitingNotes()

@@ -102,14 +102,14 @@ function prepare(name: string, file: string, flags: InitFlags): Prepared {
     pipeline: samplePipeline(provider, [...texts] as [SettingKey, string][]),
     ...(own === undefined || isKept ? {} : { secret: { path: secretFile, content: own } }),
     steps: [
-      `The address is that of this machine, port 8080, path /${provider}; hookline dev says how a laptop gets a public one.`,
+      `Senders post to this machine, port 8080, path /${provider}; hookline dev shows how a laptop gets a public address.`,
       ...(setup === undefined ? [] : [`At ${title}: ${setup}.`]),
       ...(made === undefined
         ? []
         : [
             isKept
-              ? `The secret in ${secretFile}, which existed, is used: it has to be the one entered there.`
-              : `The secret in ${secretFile} was made at random: enter it there, or replace it with the one shown there.`,
+              ? `The secret in ${secretFile}, which existed, is used: enter the same one there.`
+              : `The secret in ${secretFile} was made at random: enter it there, or replace it with the one that is shown there.`,
           ]),
       ...(samples.length > 0
         ? [`The values of ${samples.join(", ")} in the file are examples: replace them.`]

@@ -72,21 +72,21 @@ test("the JSON that gateways log", () => {
 test.each([
   ["curl http://h/ -d 'abc", "the pasted curl command can't be read: "],
   ["curl http://h/ -H", "the pasted curl command ends after -H"],
-  ["echo e30= | base64 -d | curl http://h/ --data-binary @-", "what was pasted is no request: "],
+  ["echo e30= | base64 -d | curl http://h/ --data-binary @-", "what was pasted is not a request: "],
   ["curl http://h/ --data-binary @-", "reads the body from a pipe: give it with --body FILE"],
-  ['{"id":1}', "what was pasted is JSON, and no request: headers is missing"],
+  ['{"id":1}', "what was pasted is JSON, but not a request: headers is missing"],
   ...["null", "[null]", '[{"name":"a"}]', '"a: b"'].map((it): [string, string] => [
     `{"headers":${it},"body":"x"}`,
-    "what was pasted is JSON, and no request, ",
+    "what was pasted is JSON, but not a request, ",
   ]),
   ...['"body":null', '"body_base64":null', '"url":5', '"method":null'].map((it): [string, string] => [
     `{"headers":{},${it}}`,
-    "what was pasted is JSON, and no request, ",
+    "what was pasted is JSON, but not a request, ",
   ]),
   ["curl http://h/ -F a=@b", "the pasted curl command has -F: give the body"],
   ["curl http://h/ --data-urlencode a=b", "the pasted curl command has --data-urlencode: give the body"],
-  ["{", "what was pasted begins as JSON and is none: "],
-  ["hello", "what was pasted is no request: a line is no header"],
+  ["{", "what was pasted begins like JSON and is not valid JSON: "],
+  ["hello", "what was pasted is not a request: a line is not a header"],
 ])("%p is refused: %s", (text, problem) => {
   expect(() => found(text)).toThrow(problem)
 })
@@ -97,5 +97,5 @@ test("a sender is found by the headers of its signature, and of its events where
   expect(of(["X-Hub-Signature-256", "X-GitHub-Event"])).toBe("github")
   expect(() => of(["X-Hub-Signature-256"])).toThrow("those of github, meta: name the sender with --provider")
   expect(() => of(["webhook-id", "webhook-timestamp", "webhook-signature"])).toThrow(", …: name")
-  expect(() => of([])).toThrow("no known sender's")
+  expect(() => of([])).toThrow("not those of a known sender")
 })

@@ -152,11 +152,11 @@ function ofJson(text: string): PastedRequest {
   try {
     logged = JSON.parse(text)
   } catch (error) {
-    throw usage(`what was pasted begins as JSON and is none: ${(error as Error).message}`)
+    throw usage(`what was pasted begins like JSON and is not valid JSON: ${(error as Error).message}`)
   }
   const wrong = misfit(logged, LoggedRequest)
   if (wrong !== undefined)
-    throw usage(`what was pasted is JSON, and no request${wrong}; expected ${PASTED_FORMS}`)
+    throw usage(`what was pasted is JSON, but not a request${wrong}; expected ${PASTED_FORMS}`)
   const { headers: found, body = "", body_base64: encoded, ...rest } = logged as Static<typeof LoggedRequest>
   const pairs = Array.isArray(found)
     ? found.map(({ name, value }): [string, unknown] => [name, value])
@@ -182,7 +182,7 @@ function addHeader(headers: Headers, line: string): void {
   } catch (error) {
     throw new HooklineError(
       "usage",
-      `what was pasted is no request: a line is no header; expected ${PASTED_FORMS}`,
+      `what was pasted is not a request: a line is not a header; expected ${PASTED_FORMS}`,
       { cause: error },
     )
   }
@@ -207,7 +207,7 @@ export function senderOfHeaders(headers: Headers): string {
   if (first !== undefined && others.length === 0) return first
   const named = [first, ...others.slice(0, MOST_NAMED), ...(others.length > MOST_NAMED ? ["…"] : [])]
   throw usage(
-    `the request's headers are ${first === undefined ? "no known sender's" : `those of ${named.join(", ")}`}: name the sender with --provider`,
+    `the request's headers are ${first === undefined ? "not those of a known sender" : `those of ${named.join(", ")}`}: name the sender with --provider`,
   )
 }
 

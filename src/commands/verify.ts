@@ -45,8 +45,8 @@ export function declareVerify(program: Command): void {
 With --pipeline, provider, secrets, tolerance and public URL are that pipeline's own; options given next to it override
 them, and HOOKLINE_SECRET is not read. With --last, the service that runs with the file is asked for its last refused request; without a file, the one at 127.0.0.1:9464.
 
-With -, a request is read from standard input as it was pasted: a curl command, a raw HTTP request, its headers and after an empty line the body, or
-JSON with headers and body, as a log has it. Its sender is found by its headers where only one sends those.
+With -, the request is pasted to standard input: a curl command, a raw HTTP request, its headers and after an empty line
+the body, or JSON with headers and body from a log. --provider can be left out where the headers are those of one sender.
 
 Exit status: 0 if the request is verified, 1 if it is refused, 64 for a usage error, 66 for an unreadable file.`,
       example: 'hookline verify -p github --secret-file secret -b body -H "X-Hub-Signature-256: sha256=…"',

@@ -116,7 +116,7 @@ export function bodyRefusal(
       reason,
       `${budget.requests} requests hold ${budget.bytes} of max_in_flight_bytes, ${budget.maxBytes}`,
     )
-  if (reason === "compression_ratio") return refused(reason, `it has ${decoding} bytes as sent`)
+  if (reason === "compression_ratio") return refused(reason, `its compressed size is ${decoding} bytes`)
   if (reason !== "body_too_large") return REFUSALS[reason]
   const limit = `max_body_bytes, ${maxBytes}`
   if (decoding !== undefined) return refused(reason, `its ${decoding} bytes decompress to more than ${limit}`)
@@ -124,7 +124,7 @@ export function bodyRefusal(
   const isDeclared = declared > maxBytes
   return refused(
     reason,
-    isDeclared ? `Content-Length ${declared} exceeds ${limit}` : `more bytes came than ${limit}`,
+    isDeclared ? `Content-Length ${declared} exceeds ${limit}` : `the body exceeds ${limit}`,
   )
 }
 

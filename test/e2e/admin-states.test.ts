@@ -2,44 +2,15 @@ import { expect, setDefaultTimeout, test } from "bun:test"
 import type { Overview, PipelineOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { freePort } from "../support/ports.ts"
+import { connectionsWith, pipelineTo } from "../support/troubled.ts"
 
 // What the overview says of each pipeline and of the service as a whole.
 
 setDefaultTimeout(30_000)
 
-const configuration = (admin: number, unreachable: number): string => `
-[connection:log]
-directory = log
-[connection:kafka]
-bootstrap_servers = 127.0.0.1:${unreachable}
-[connection:kept]
-bootstrap_servers = 127.0.0.1:${unreachable}
-spool = spool.db
-[pipeline:good:WebHookSource]
-[pipeline:good:BrokerSink]
-topic = good
-connection = log
-[pipeline:picky:WebHookSource]
-[pipeline:picky:BrokerSink]
-topic = picky
-connection = log
-[pipeline:quiet:WebHookSource]
-expect_every = 1s
-[pipeline:quiet:BrokerSink]
-topic = quiet
-connection = log
-[pipeline:unused:WebHookSource]
-[pipeline:unused:BrokerSink]
-topic = unused
-connection = log
-[pipeline:down:WebHookSource]
-[pipeline:down:BrokerSink]
-topic = down
-connection = kafka
-[pipeline:spooled:WebHookSource]
-[pipeline:spooled:BrokerSink]
-topic = spooled
-connection = kept
+const configuration = (admin: number, unreachable: number): string => `${connectionsWith(unreachable)}
+${["good", "picky", "unused"].map((id) => pipelineTo(id)).join("")}
+${pipelineTo("quiet", "log", "expect_every = 1s")}${pipelineTo("down", "kafka")}${pipelineTo("spooled", "kept")}
 [admin]
 listen = 127.0.0.1:${admin}
 `
@@ -65,7 +36,7 @@ test("each pipeline has a state with its cause, and the totals are sums over pip
   expect(stateOf(overview, "spooled")).toEqual({ name: "receiving", words: null, since: null })
   expect(stateOf(overview, "unused")).toEqual({ name: "idle", words: null, since: null })
   expect(stateOf(overview, "picky")).toMatchObject({ words: "the body is JSON, but not an object" })
-  expect(stateOf(overview, "quiet")).toMatchObject({ words: "one is expected every 1 s" })
+  expect(stateOf(overview, "quiet")).toMatchObject({ words: "an event is expected every 1 s" })
   expect(stateOf(overview, "quiet").since).toBeLessThan(overview.now - 999)
   const down = stateOf(overview, "down")
   expect(down).toMatchObject({ name: "down", words: expect.stringContaining("connection kafka: ") })

@@ -158,7 +158,7 @@ test("refusals are logged with their cause: size and limit, content type, rate a
   const unavailable = await running.logged(({ status }) => status === 503)
   expect(running.log.flatMap(({ status, detail }) => (Number(status) < 500 ? [detail] : []))).toEqual([
     "Content-Length 2000 exceeds max_body_bytes, 1024",
-    "more bytes came than max_body_bytes, 1024",
+    "the body exceeds max_body_bytes, 1024",
     `its ${Bun.gzipSync(large).length} bytes decompress to more than max_body_bytes, 1024`,
     `Content-Type "text/${"y".repeat(95)}…"; content_types = application/json, application/x-a`,
     'Content-Encoding "rot13"',

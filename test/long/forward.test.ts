@@ -285,7 +285,7 @@ test("a name keeps its topic, and may have another URL; once removed it is new",
   const moved = await begin("log/payments", receiver.url, "--name", "mine", "--from", "end")
   expect(moved).toContain(`mine was posted to ${receiver.url}?… before; it continues from there\n`)
   expect(moved).toContain(
-    "mine continues where it stopped; hookline forward remove mine has it begin at the end again\n",
+    "mine continues where it stopped; to begin at the end, run hookline forward remove mine first\n",
   )
   expect(moved).not.toContain("secret")
   expect(receiver.all).toHaveLength(0)

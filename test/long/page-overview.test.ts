@@ -5,36 +5,21 @@ import { sharedByTests, startHookline, temporaryFolder } from "../support/hookli
 import { overflowPx } from "../support/page.ts"
 import { freePorts } from "../support/ports.ts"
 import { postAsStripe } from "../support/stripe-events.ts"
+import { connectionsWith, pipelineTo } from "../support/troubled.ts"
 
 const SECRET = "whsec_fake_for_tests"
-
-const pipeline = (id: string, connection = "log", lines = ""): string => `
-[pipeline:${id}:WebHookSource]
-path = /${id}
-${lines}
-[pipeline:${id}:BrokerSink]
-topic = ${id}
-connection = ${connection}
-`
 
 /** A service with pipelines that are well, and one for each kind of trouble. */
 async function startTroubled() {
   const folder = temporaryFolder()
-  const [port, admin, unreachable] = await freePorts(3)
+  const [port, admin, unreachable] = (await freePorts(3)) as [number, number, number]
   const running = await startHookline(
-    `[connection:log]
-directory = log
-[connection:kafka]
-bootstrap_servers = 127.0.0.1:${unreachable}
-[connection:kept]
-bootstrap_servers = 127.0.0.1:${unreachable}
-spool = spool.db
-[defaults:WebHookSource]
+    `${connectionsWith(unreachable)}[defaults:WebHookSource]
 host = 127.0.0.1
 port = ${port}
-${pipeline("good")}${pipeline("unused")}${pipeline("quiet", "log", "expect_every = 1s")}${pipeline("spooled", "kept")}
-${pipeline("wrong", "log", `[pipeline:wrong:Verifier]\nprovider = stripe\nsecret = whsec_of_somebody_else`)}
-${pipeline("down", "kafka")}
+${pipelineTo("good")}${pipelineTo("unused")}${pipelineTo("quiet", "log", "expect_every = 1s")}${pipelineTo("spooled", "kept")}
+${pipelineTo("wrong", "log", `[pipeline:wrong:Verifier]\nprovider = stripe\nsecret = whsec_of_somebody_else`)}
+${pipelineTo("down", "kafka")}
 [admin]
 listen = 127.0.0.1:${admin}
 `,
@@ -72,7 +57,7 @@ describe.skipIf(!hasBrowser())("the page's Overview", () => {
       const { page, faults } = await openPage(browser, service.adminUrl, { theme, width })
       const row = (name: string) => page.locator(`tr[data-id="${name}"]`)
       await row("quiet")
-        .getByText(/^silent since \d\d:\d\d: one is expected every 1 s$/)
+        .getByText(/^silent since \d\d:\d\d: an event is expected every 1 s$/)
         .filter({ visible: true })
         .waitFor()
       await row("wrong").getByText("refusing: no secret or key matches").filter({ visible: true }).waitFor()

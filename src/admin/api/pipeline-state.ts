@@ -35,10 +35,10 @@ export function pipelineStates(
     if (refusal !== undefined) return { name: "refusing", words: wordsOf(refusal), since: null }
     const { ms = 0, expectedMs = Infinity } = silences.get(id) ?? {}
     if (ms >= expectedMs)
-      return { name: "silent", words: `one is expected every ${ageOf(expectedMs)}`, since: now - ms }
+      return { name: "silent", words: `an event is expected every ${ageOf(expectedMs)}`, since: now - ms }
     const pauseMs = expectedMs === Infinity ? history.brokenHabit(now) : undefined
     if (pauseMs !== undefined) {
-      const words = `before, one came at least every ${ageOf(Math.max(STEP_MS, pauseMs))}`
+      const words = `events came at least every ${ageOf(Math.max(STEP_MS, pauseMs))} before`
       return { name: "silent", words, since: history.lastMs ?? null }
     }
     const { accepted, dropped } = history.counts(FIVE_MINUTES)

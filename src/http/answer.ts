@@ -1,5 +1,6 @@
 import { STATUS_CODES } from "node:http"
 import { steadyMs } from "../clock/clock.ts"
+import { mediaType } from "../forms/body-format.ts"
 import type { Processor } from "../pipeline/event.ts"
 import { Rejected, type Answered, type Outcome } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/service-unavailable.ts"
@@ -128,7 +129,10 @@ export function bodyRefusal(
   )
 }
 
-export function wrongType(type: string, accepted: readonly string[]): Rejected {
+/** undefined: the type is accepted. */
+export function typeRefusal(headers: Headers, accepted: readonly string[]): Rejected | undefined {
+  const type = mediaType(headers.get("content-type"))
+  if (accepted.includes(type)) return undefined
   const came = type === "" ? "no Content-Type" : `Content-Type ${quoted(type)}`
   return refused("content_type", `${came}; content_types = ${accepted.join(", ")}`)
 }

@@ -4,7 +4,6 @@ import type { Deadlines } from "../clock/deadlines.ts"
 import type { Steps } from "../clock/slices.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
-import { mediaType } from "../forms/body-format.ts"
 import { Event, type RequestInfo } from "../pipeline/event.ts"
 import type { SenderLimits } from "../pipeline/compose.ts"
 import type { OutcomeLog } from "../pipeline/outcome-log.ts"
@@ -24,8 +23,8 @@ import {
   refused,
   reply,
   tooMany,
+  typeRefusal,
   wrongCoding,
-  wrongType,
 } from "./answer.ts"
 import { decodeBody, readBody, type BodyLimits } from "./body.ts"
 import { decoderFor } from "./content-coding.ts"
@@ -77,15 +76,13 @@ export class PipelineEndpoint implements SenderLimits {
   readonly #shape: Shape
   readonly #outcomes: OutcomeLog
   readonly #unverifiedLimit: Route["unverifiedLimit"]
-  /** Of what the rate limit counts; undefined: there is none. */
-  readonly #arrivals: Arrivals | undefined
+  #arrivals: Arrivals | undefined
 
   constructor(route: Route, deps: EndpointDeps) {
     const { handler, pipeline } = route
     this.route = route
     this.#deps = deps
     this.#shape = shapeOf(route, deps)
-    this.#arrivals = route.rateLimit && new Arrivals()
     this.#outcomes = deps.outcomes(pipeline)
     this.#unverifiedLimit = handler.verifiesSenders ? route.unverifiedLimit : undefined
     this.#outcomes.begin(this.#shape.accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
@@ -114,10 +111,8 @@ export class PipelineEndpoint implements SenderLimits {
 
       const { headers } = request
       if (request.method !== "POST") return this.#answer(info, this.#shape.wrongMethod)
-      if (contentTypes !== undefined) {
-        const type = mediaType(headers.get("content-type"))
-        if (!contentTypes.includes(type)) return this.#answer(info, wrongType(type, contentTypes))
-      }
+      const wrongType = contentTypes && typeRefusal(headers, contentTypes)
+      if (wrongType !== undefined) return this.#answer(info, wrongType)
       const coding = headers.get("content-encoding")
       const decode = coding === null ? undefined : decoderFor(coding)
       if (decode === "unknown") return this.#answer(info, wrongCoding(coding!))
@@ -204,18 +199,16 @@ export class PipelineEndpoint implements SenderLimits {
   // Hot path: a promise only where the limit asks Redis.
   #limitRate(): Rejected | undefined | Promise<Rejected | undefined> {
     const { rateLimit } = this.route
-    const arrivals = this.#arrivals
-    if (rateLimit === undefined || arrivals === undefined) return undefined
-    arrivals.add()
+    if (rateLimit === undefined) return undefined
+    this.#arrivals ??= new Arrivals()
+    this.#arrivals.add()
     const waitS = rateLimit()
-    return typeof waitS === "number"
-      ? this.#overLimit(waitS, arrivals)
-      : waitS.then((it) => this.#overLimit(it, arrivals))
+    return typeof waitS === "number" ? this.#overLimit(waitS) : waitS.then((it) => this.#overLimit(it))
   }
 
-  #overLimit(waitS: number, arrivals: Arrivals): Rejected | undefined {
+  #overLimit(waitS: number): Rejected | undefined {
     if (waitS <= 0) return undefined
-    const came = `${arrivals.perSecond} events came within a second`
+    const came = `${this.#arrivals?.perSecond} events came within a second`
     return tooMany("rate_limited", waitS, `${came}; ${this.route.limits?.rate}`)
   }
 

@@ -109,11 +109,10 @@ export class Forward {
       const { ranges, gaps } = endlessFrom(position, held)
       for (const gap of gaps) warn(describeGap(about.topic, gap))
       const left = lengthOf(held.map((range, at) => ({ ...range, first: ranges[at]!.first })))
-      const leftOut = this.#leftOut
-      const older = leftOut === 0 ? "" : `, leaving out ${counted(leftOut, "older record")}`
+      const older = this.#leftOut === 0 ? "" : `, leaving out ${counted(this.#leftOut, "older record")}`
       const waiting = left === 0 ? older : `, ${left} waiting`
       const what = `${about.connection}/${about.topic} to ${toShownTarget(about.url)}`
-      began(`forwarding ${what}${waiting}`, leftOut)
+      began(`forwarding ${what}${waiting}`, this.#leftOut)
       const job = new ReplayJob({
         reader,
         selection: { topic: about.topic, ranges, partitions: held.length },

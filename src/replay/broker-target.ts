@@ -30,7 +30,7 @@ interface Pending {
  * A topic of a broker. Records are published in order, a window of them at once.
  *
  * When one fails that may succeed later, those after it are cancelled where the broker can do that. Once all have an
- * answer, what is not acknowledged is published again in order.
+ * answer, what is not acknowledged is published again in order; while held, it waits.
  */
 export class BrokerTarget implements ReplayTarget {
   readonly window = WINDOW
@@ -41,6 +41,7 @@ export class BrokerTarget implements ReplayTarget {
   /** Calls of `publish` without an answer. */
   #open = 0
   #isFailing = false
+  #isHeld = false
   /** The last failure, until a record is acknowledged. */
   #failure: string | undefined
 
@@ -59,6 +60,10 @@ export class BrokerTarget implements ReplayTarget {
       this.#pending.add(pending)
       if (!this.#isFailing) void this.#publish(pending)
     })
+  }
+
+  hold(isHeld: boolean): void {
+    this.#isHeld = isHeld
   }
 
   problem(): string | undefined {
@@ -119,7 +124,7 @@ export class BrokerTarget implements ReplayTarget {
     const { signal } = this.#stop
     const { broker } = this.#options
     await pause(RETRY_MS, signal)
-    while (!signal.aborted && broker.ready() !== true) await pause(POLL_MS, signal)
+    while (!signal.aborted && (broker.ready() !== true || this.#isHeld)) await pause(POLL_MS, signal)
     if (signal.aborted) return
     this.#isFailing = false
     for (const pending of this.#pending) void this.#publish(pending)

@@ -40,10 +40,12 @@ const upTo = (count: number): string[] => Array.from({ length: count }, (_, i) =
 class Gate implements Broker {
   readonly #log: MemoryLog
   readonly #before: (record: Record) => Promise<void> | void
+  readonly #polled: () => void
 
-  constructor(log: MemoryLog, before: (record: Record) => Promise<void> | void) {
+  constructor(log: MemoryLog, before: (record: Record) => Promise<void> | void, polled = () => {}) {
     this.#log = log
     this.#before = before
+    this.#polled = polled
   }
 
   async publish(record: Record) {
@@ -56,6 +58,7 @@ class Gate implements Broker {
   }
 
   ready(): true {
+    this.#polled()
     return true
   }
 
@@ -112,6 +115,35 @@ test("what a broker can't take now is published again, in order, with all after 
   await ended
   expect(valuesOf(log)).toEqual(upTo(100))
   expect(job.progress().problem).toBeUndefined()
+})
+
+test("while a job is paused, what a broker could not take is not published again", async () => {
+  const log = await logOf(3)
+  const failed = Promise.withResolvers<void>()
+  const polled = Promise.withResolvers<void>()
+  const published: [value: string, isPaused: boolean][] = []
+  let isDown = true
+  let isPaused = false
+  const gate = new Gate(
+    log,
+    ({ value }) => {
+      published.push([`${value}`, isPaused])
+      if (!isDown) return
+      failed.resolve()
+      throw new PublishError("unavailable", "the broker is away")
+    },
+    () => isPaused && polled.resolve(),
+  )
+  const job = await jobOf(log, { broker: gate })
+  const ended = job.start()
+  await failed.promise
+  isPaused = job.pause()
+  isDown = false
+  await polled.promise
+  isPaused = !job.resume()
+  await ended
+  expect(published.filter(([, wasPaused]) => wasPaused)).toEqual([])
+  expect(valuesOf(log)).toEqual(upTo(3))
 })
 
 test("a position that can't be saved ends the job", async () => {

@@ -1,6 +1,6 @@
 import type { GroupAssigned, ReadGroup } from "../brokers/broker.ts"
 import type { ForwardAbout } from "./forward.ts"
-import type { PositionStore, Stored } from "./position-tables.ts"
+import type { PositionFile, PositionStore, Stored } from "./position-tables.ts"
 import type { ReplayFailure, ReplayPosition } from "./progress.ts"
 
 /**
@@ -8,14 +8,14 @@ import type { ReplayFailure, ReplayPosition } from "./progress.ts"
  * the rest, of this process: refused records and counts. Where the group has committed nothing yet, the file's offset counts.
  */
 export class GroupPositions implements PositionStore<ForwardAbout> {
-  readonly #file: PositionStore<ForwardAbout>
+  readonly #file: PositionFile<ForwardAbout>
   readonly #group: ReadGroup
   readonly #about: ForwardAbout
   /** What the broker has, by partition of this member. */
   readonly #committed: Map<number, number | undefined>
 
   constructor(
-    file: PositionStore<ForwardAbout>,
+    file: PositionFile<ForwardAbout>,
     group: ReadGroup,
     about: ForwardAbout,
     assigned: GroupAssigned["next"],
@@ -67,10 +67,6 @@ export class GroupPositions implements PositionStore<ForwardAbout> {
     const isPaused = await this.#group.isPaused()
     if (isPaused !== (await this.#file.isPaused())) await this.#file.setPaused(isPaused)
     return isPaused
-  }
-
-  setPaused(isPaused: boolean): Promise<void> | void {
-    return this.#file.setPaused(isPaused)
   }
 
   async #commit({ next }: Pick<ReplayPosition, "next">): Promise<void> {

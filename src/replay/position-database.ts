@@ -6,7 +6,7 @@ import {
   createPositionTables,
   PAGE_BYTES,
   PositionTables,
-  type PositionStore,
+  type PositionFile,
   type Stored,
 } from "./position-tables.ts"
 
@@ -35,17 +35,17 @@ export class PositionDatabase extends DurableDatabase {
 }
 
 /** The position of a forward that runs with the service. */
-export class PositionCalls<About> extends DatabaseCalls<PositionDatabase> implements PositionStore<About> {
+export class PositionCalls<About> extends DatabaseCalls<PositionDatabase> implements PositionFile<About> {
   /** @throws HooklineError `log_locked`, `log_io` */
   constructor(location: DatabaseLocation, log: Logger) {
     super(location, () => new PositionDatabase(location), log)
   }
 
   read = async (): Promise<Stored<About> | undefined> => (await this.do("read")) as Stored<About> | undefined
-  begin: PositionStore<About>["begin"] = (about, position) => this.do("begin", about, position)
-  describe: PositionStore<About>["describe"] = (about) => this.do("describe", about)
-  save: PositionStore<About>["save"] = (position, failures) => this.do("save", position, failures)
-  setWaiting: PositionStore<About>["setWaiting"] = (reason) => this.do("setWaiting", reason)
-  isPaused: PositionStore<About>["isPaused"] = () => this.do("isPaused")
-  setPaused: PositionStore<About>["setPaused"] = (isPaused) => this.do("setPaused", isPaused)
+  begin: PositionFile<About>["begin"] = (about, position) => this.do("begin", about, position)
+  describe: PositionFile<About>["describe"] = (about) => this.do("describe", about)
+  save: PositionFile<About>["save"] = (position, failures) => this.do("save", position, failures)
+  setWaiting: PositionFile<About>["setWaiting"] = (reason) => this.do("setWaiting", reason)
+  isPaused: PositionFile<About>["isPaused"] = () => this.do("isPaused")
+  setPaused: PositionFile<About>["setPaused"] = (isPaused) => this.do("setPaused", isPaused)
 }

@@ -46,6 +46,10 @@ export interface PositionStore<About> {
   setWaiting(reason: string | undefined): Promise<void> | void
   /** Whether nothing is to be sent. Other processes may change it. */
   isPaused(): Promise<boolean> | boolean
+}
+
+/** One that has the pause of its own, where no group has it. */
+export interface PositionFile<About> extends PositionStore<About> {
   setPaused(isPaused: boolean): Promise<void> | void
 }
 

@@ -12,11 +12,15 @@ import { parseTopicPlace } from "../config/sections/topic-place.ts"
 import { HooklineError, PublishError } from "../errors.ts"
 import type { Record, RecordHeader } from "../pipeline/record.ts"
 import { Forward, type ForwardAbout, type ForwardOptions } from "../replay/forward.ts"
-import type { PositionStore } from "../replay/position-tables.ts"
 import type { DeliveryTarget } from "../replay/handler.ts"
 import type { KeyedTarget } from "../replay/keyed-target.ts"
 import { GroupPositions } from "../replay/group-positions.ts"
-import { positionsInMemory, type PositionTables } from "../replay/position-tables.ts"
+import {
+  positionsInMemory,
+  type PositionFile,
+  type PositionStore,
+  type PositionTables,
+} from "../replay/position-tables.ts"
 import { PositionCalls } from "../replay/position-database.ts"
 import { toShownTarget } from "../replay/request-of-record.ts"
 import type { Refusal } from "../replay/target.ts"
@@ -144,7 +148,7 @@ export class RunningForward extends OwnedSection {
   }
 
   /** Forwards the partitions that the group has for this process, as they change. */
-  async #share(store: PositionStore<ForwardAbout>, group: ReadGroup): Promise<void> {
+  async #share(store: PositionFile<ForwardAbout>, group: ReadGroup): Promise<void> {
     while (!this.signal.aborted) {
       const { next, ended } = await group.assigned()
       const signal = AbortSignal.any([this.signal, ended])

@@ -39,12 +39,13 @@ describe.skipIf(!canBuildImages())("the image", () => {
     ).toEqual([])
   })
 
-  test("takes an event with a read-only root as a numbered user, is healthy, and ends by its stop signal", async () => {
+  test("takes an event with a read-only root as a numbered user and a module of --components, is healthy, and ends by its stop signal", async () => {
     const { config } = image
     expect(config.User).toMatch(/^[1-9]\d+:[1-9]\d+$/)
     expect(Object.keys(config.ExposedPorts)).toEqual(["8080/tcp", "9464/tcp"])
     const [port, admin] = await freePorts(2)
     const [etc, data] = [folder.make("etc"), folder.make("data")]
+    await Bun.write(join(etc, "redact.ts"), Bun.file(join(ROOT, "examples/components/redact.ts")))
     await chown(data, ...(config.User.split(":").map(Number) as [number, number]))
     const folders = { "/etc/hookline": etc, "/var/lib/hookline": data }
     const env = Object.fromEntries(config.Env.map((it) => it.split(/=(.*)/s) as [string, string]))
@@ -53,17 +54,21 @@ directory = /var/lib/hookline/log
 [pipeline:webhooks:WebHookSource]
 host = 127.0.0.1
 port = ${port}
+[pipeline:webhooks:Redact]
+members = card
 [pipeline:webhooks:BrokerSink]
 topic = webhooks
 [admin]
 listen = 127.0.0.1:${admin}
 `
+    const components = ["--components", "/etc/hookline/redact.ts"]
     await using running = await startHookline(configuration, {
       folder: etc,
       env,
-      command: inContainer(image, folders, [...config.Entrypoint, ...config.Cmd]),
+      command: inContainer(image, folders, [...config.Entrypoint, ...config.Cmd, ...components]),
     })
-    const answer = await fetch(`http://127.0.0.1:${port}/webhook`, { method: "POST", body: '{"n":1}' })
+    const body = '{"n":1,"card":"4242"}'
+    const answer = await fetch(`http://127.0.0.1:${port}/webhook`, { method: "POST", body })
     expect(answer.status).toBe(200)
     expect(await (await fetch(`http://127.0.0.1:${admin}/`)).text()).toStartWith("<!doctype html>")
     const within = (...command: string[]) =>
@@ -72,7 +77,7 @@ listen = 127.0.0.1:${admin}
     expect(await within(...config.Healthcheck.Test.slice(1))).toMatchObject({ status: 0, stdout: "ok\n" })
     expect(await within(...config.Entrypoint, "tail", "webhooks")).toMatchObject({
       status: 0,
-      stdout: expect.stringContaining('{"n":1,'),
+      stdout: expect.stringContaining('{"n":1,"received_at"'),
     })
     running.signal(config.StopSignal as NodeJS.Signals)
     expect(await running.exited).toBe(0)

@@ -112,7 +112,7 @@ export const LISTINGS: { readonly [provider: string]: Listing } = {
       perMinute: 30,
     },
     perHour: 500,
-    // not documented
+    // its page shows them for this long: https://developer.paypal.com/api/rest/webhooks/events-dashboard/
     keptMs: 30 * DAY_MS,
     latencyMs: 5 * 60_000,
   },
@@ -215,7 +215,7 @@ export const LISTINGS: { readonly [provider: string]: Listing } = {
     },
     redeliver: { path: "/webhooks/{delivery}/actions/retry", permission: "read-write access" },
     perHour: 3000,
-    // not documented
+    // not documented; of the events in them it lists 18 months: https://developer.gocardless.com/api-reference/#events-list-events
     keptMs: 30 * DAY_MS,
     latencyMs: 2 * 60_000,
   },

@@ -6,7 +6,7 @@ import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
 import { onKafka } from "../support/webhook-service.ts"
-import { isFull } from "../support/fault-table.ts"
+import { isFull, report } from "../support/fault-table.ts"
 
 setDefaultTimeout(400_000)
 
@@ -71,7 +71,16 @@ requests_per_hour = 1000000
     const inTopic = (await readWithKcat(kafka, topic)).map(
       ({ value }) => (JSON.parse(value.toString()) as { k: string }).k,
     )
-    expect([...new Set(inTopic)].toSorted()).toEqual(hook.guids.toSorted())
+    const distinct = new Set(inTopic)
+    report(`Kafka killed for ${DOWN_MS / 1000} s without a spool, reconciled with GitHub`, {
+      sent: statuses.length,
+      acknowledged: statuses.length - failed,
+      found: distinct.size,
+      lost: statuses.filter((status, n) => status === 200 && !distinct.has(`event ${n}`)).length,
+      doubled: inTopic.length - distinct.size,
+      longestWaitMs: undefined,
+    })
+    expect([...distinct].toSorted()).toEqual(hook.guids.toSorted())
     // Kafka may have stored what was answered 503 when it was killed
     const twice = inTopic.filter((guid, at) => inTopic.indexOf(guid) !== at)
     expect(twice.filter((guid) => statuses[Number(guid.slice("event ".length))] === 200)).toEqual([])

@@ -34,14 +34,32 @@ export function SendAnswer({ result }: { result: SendResult }) {
   )
 }
 
+interface HeaderTableProps {
+  readonly headers: SendResult["headers"]
+  /** Has the events filtered by a header's value. */
+  filterBy?(name: string, value: string): void
+}
+
 /** Headers, in the order in which they came. */
-export function HeaderTable({ headers }: { headers: SendResult["headers"] }) {
+export function HeaderTable({ headers, filterBy }: HeaderTableProps) {
   return (
     <dl class="header-table">
       {headers.map(({ name, value }, n) => (
         <div key={n}>
           <dt>{name}</dt>
-          <dd>{value}</dd>
+          <dd>
+            {value}{" "}
+            {filterBy !== undefined && (
+              <button
+                type="button"
+                class="json-more"
+                aria-label={`Filter by ${name}`}
+                onClick={() => filterBy(name, value)}
+              >
+                Filter by it
+              </button>
+            )}
+          </dd>
         </div>
       ))}
     </dl>

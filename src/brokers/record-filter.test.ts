@@ -44,6 +44,14 @@ test.each([
   ["header:x-kind=two", true],
   ["header:x-kind=three", false],
   ["header:other=*", false],
+  ["text=INVOICE.paid", true],
+  ["text=CUS_1", true],
+  ["text=two", true],
+  ["text=three", false],
+  ["text=*", false],
+  ["text=one && json:/type=invoice.* && key=cus_1", true],
+  ["text=one && json:/type=invoice.* && key=cus_2", false],
+  ["json:/type=invoice.paid && x", false],
 ] as const)("%s: %p", (condition, matches) => {
   expect(parseCondition(condition)(record)).toBe(matches)
 })
@@ -53,6 +61,9 @@ test("a value that is no JSON, and a record without a key, match nothing", () =>
   expect(parseCondition("key=*")({ ...record, key: undefined })).toBe(false)
 })
 
-test.each(["json:/type", "json:type=x", "header:=x", "value=x", "=x", ""])("%p is no condition", (text) => {
-  expect(() => parseCondition(text)).toThrow("Expected json:/pointer=pattern")
-})
+test.each(["json:/type", "json:type=x", "header:=x", "value=x", "=x", "", "text=x && json:/type"])(
+  "%p is no condition",
+  (text) => {
+    expect(() => parseCondition(text)).toThrow("Expected json:/pointer=pattern")
+  },
+)

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test"
 import type { Browser, Page } from "playwright-core"
 import type { RecordDetail } from "../../src/admin/api/shapes.ts"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
+import { copiedText } from "../support/page.ts"
 import { freePorts } from "../support/ports.ts"
 import { postAsStripe } from "../support/stripe-events.ts"
 
@@ -116,8 +117,17 @@ describe.skipIf(!hasBrowser())("Events", () => {
     const { value_base64 } = (await record.json()) as RecordDetail
     return Buffer.from(value_base64, "base64").toString()
   }
-  const open = (path: string, settings: Parameters<typeof openPage>[2] = {}) =>
-    openPage(browser, `${running.adminUrl}/${path}`, settings)
+  let opened: Page | undefined
+  const open = async (path: string, settings: Parameters<typeof openPage>[2] = {}) => {
+    const shown = await openPage(browser, `${running.adminUrl}/${path}`, settings)
+    opened = shown.page
+    return shown
+  }
+  // the service has a limit of streams
+  afterEach(async () => {
+    await opened?.context().close()
+    opened = undefined
+  })
   const rowOf = (page: Page, n: number) => page.locator(`.record[data-place="0:${n}"]`)
   const offsets = (page: Page): Promise<number[]> =>
     page.evaluate<number[]>(
@@ -187,13 +197,40 @@ describe.skipIf(!hasBrowser())("Events", () => {
     await page.goto(link)
     await rowOf(page, charge - 1).waitFor()
     expect((await offsets(page)).filter((n) => n % 3 === 2)).toEqual([])
-    await page.getByLabel("Filter").fill("invoice.paid")
+    await page.getByLabel("Filter").fill("/type")
     await press(page, "Enter")
-    await page.getByText("Write /type = invoice.*").waitFor()
+    await page.getByText("Write some text, /type = invoice.*").waitFor()
     await page.goto(`${running.adminUrl}/#/events/log/payments?range=custom&until=${Date.now() - 3_600_000}`)
     await page.getByText("No event yet").waitFor()
     await page.getByLabel("Time range").selectOption("15m")
     await rowOf(page, sent - 1).waitFor()
+    expect(faults).toEqual([])
+  }, 30_000)
+
+  test("text finds events wherever they have it; a value, header or key of an opened event narrows the filter", async () => {
+    const { page, faults } = await open("#/events/log/payments")
+    await rowOf(page, sent - 1).waitFor()
+    await page.getByLabel("Filter").fill("EVT_4")
+    await press(page, "Enter")
+    await rowOf(page, sent - 1).waitFor({ state: "detached" })
+    await rowOf(page, 40).waitFor()
+    expect((await offsets(page)).filter((n) => !`evt_${n}`.includes("evt_4"))).toEqual([])
+    await rowOf(page, 49).click()
+    const detail = page.getByRole("region", { name: "Event" })
+    const type = detail.getByRole("button", { name: `"${TYPES[49 % 3]}"` })
+    await type.press("Enter")
+    await detail.getByRole("button", { name: "Copy path" }).click()
+    expect(await copiedText(page)).toBe("/type")
+    await detail.getByRole("button", { name: "Filter by it" }).click()
+    await rowOf(page, 48).waitFor({ state: "detached" })
+    expect((await offsets(page)).filter((n) => n % 3 !== 49 % 3)).toEqual([])
+    expect(await page.getByLabel("Filter").inputValue()).toBe(`EVT_4 && /type = ${TYPES[49 % 3]}`)
+    await page.getByLabel("Filter").fill("")
+    await rowOf(page, sent - 1).waitFor()
+    await detail.getByRole("tab", { name: "Headers" }).click()
+    await detail.getByRole("button", { name: "Filter by kind" }).click()
+    await page.waitForURL((url) => url.hash.includes("where=header"))
+    expect(await page.getByLabel("Filter").inputValue()).toBe(`header:kind = ${TYPES[49 % 3]}`)
     expect(faults).toEqual([])
   }, 30_000)
 

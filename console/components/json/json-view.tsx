@@ -1,4 +1,6 @@
-import { useMemo, useState } from "preact/hooks"
+import { createContext } from "preact"
+import { useContext, useMemo, useState } from "preact/hooks"
+import { copy } from "../../clipboard.ts"
 import { formatCount, formatCounted } from "../../format.ts"
 import { parseJson, type JsonArray, type JsonNode, type JsonObject } from "./parse.ts"
 
@@ -9,8 +11,18 @@ const MOST_SHOWN = 100
 /** Deeper ones begin folded. */
 const OPEN_DEPTH = 6
 
-/** A JSON text, indented and folding, with every value spelled as it was sent. */
-export function JsonView({ text }: { text: string }) {
+/** Has the events filtered by a value at a JSON pointer; undefined: it can't be. */
+export type FilterBy = (pointer: string, value: string) => (() => void) | undefined
+
+const Filtering = createContext<FilterBy | undefined>(undefined)
+
+interface JsonViewProps {
+  readonly text: string
+  readonly filterBy?: FilterBy
+}
+
+/** A JSON text, indented and folding, with every value spelled as it was sent. A press on a value has what can be done with it. */
+export function JsonView({ text, filterBy }: JsonViewProps) {
   const node = useMemo(() => parseJson(text), [text])
   if (node === undefined)
     return (
@@ -21,7 +33,9 @@ export function JsonView({ text }: { text: string }) {
     )
   return (
     <div class="json payload">
-      <Value node={node} depth={0} isLast={true} />
+      <Filtering.Provider value={filterBy}>
+        <Value node={node} pointer="" depth={0} isLast={true} />
+      </Filtering.Provider>
     </div>
   )
 }
@@ -29,16 +43,18 @@ export function JsonView({ text }: { text: string }) {
 interface ValueProps {
   readonly node: JsonNode
   readonly name?: string
+  /** RFC 6901. */
+  readonly pointer: string
   readonly depth: number
   readonly isLast: boolean
 }
 
-function Value({ node, name, depth, isLast }: ValueProps) {
+function Value({ node, name, pointer, depth, isLast }: ValueProps) {
   const comma = isLast ? "" : ","
   const children =
     node.kind === "array" ? node.items.length : node.kind === "object" ? node.members.length : 0
   if ((node.kind === "array" || node.kind === "object") && children > 0)
-    return <Container node={node} depth={depth} comma={comma} {...(name !== undefined && { name })} />
+    return <Container {...{ node, pointer, depth, comma }} {...(name !== undefined && { name })} />
   return (
     <div class="json-line">
       <Name name={name} />
@@ -47,9 +63,9 @@ function Value({ node, name, depth, isLast }: ValueProps) {
       ) : node.kind === "object" ? (
         "{}"
       ) : (
-        <Scalar kind={node.kind} text={node.text} />
+        <Scalar kind={node.kind} text={node.text} pointer={pointer} comma={comma} />
       )}
-      {comma}
+      {(node.kind === "array" || node.kind === "object") && comma}
     </div>
   )
 }
@@ -62,27 +78,81 @@ const Name = ({ name }: { name: string | undefined }) =>
     </>
   )
 
-function Scalar({ kind, text }: { kind: string; text: string }) {
+interface ScalarProps {
+  readonly kind: string
+  readonly text: string
+  readonly pointer: string
+  readonly comma: string
+}
+
+function Scalar({ kind, text, pointer, comma }: ScalarProps) {
   const [isWhole, setWhole] = useState(false)
-  if (isWhole || text.length <= MOST_CHARACTERS + 2) return <span class={`json-${kind}`}>{text}</span>
+  const [isChosen, choose] = useState(false)
+  const isClipped = !isWhole && text.length > MOST_CHARACTERS + 2
+  const toggle = (): void => {
+    if (getSelection()?.isCollapsed !== false) choose(!isChosen)
+  }
   return (
     <>
-      <span class={`json-${kind}`}>{text.slice(0, MOST_CHARACTERS)}…</span>{" "}
-      <button type="button" class="json-more" onClick={() => setWhole(true)}>
-        {formatCount(text.length - MOST_CHARACTERS)} more characters
-      </button>
+      <span
+        class={`json-value json-${kind}`}
+        role="button"
+        tabIndex={0}
+        aria-expanded={isChosen}
+        onClick={toggle}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" && event.key !== " ") return
+          event.preventDefault()
+          event.stopPropagation()
+          toggle()
+        }}
+      >
+        {isClipped ? `${text.slice(0, MOST_CHARACTERS)}…` : text}
+      </span>
+      {isClipped && (
+        <>
+          {" "}
+          <button type="button" class="json-more" onClick={() => setWhole(true)}>
+            {formatCount(text.length - MOST_CHARACTERS)} more characters
+          </button>
+        </>
+      )}
+      {comma}
+      {isChosen && (
+        <ValueActions value={kind === "string" ? (JSON.parse(text) as string) : text} {...{ pointer }} />
+      )}
     </>
+  )
+}
+
+function ValueActions({ pointer, value }: { pointer: string; value: string }) {
+  const filter = useContext(Filtering)?.(pointer, value)
+  return (
+    <span class="json-actions">
+      {filter !== undefined && value !== "null" && (
+        <button type="button" class="json-more" onClick={filter}>
+          Filter by it
+        </button>
+      )}
+      <button type="button" class="json-more" onClick={() => void copy(value, "value")}>
+        Copy value
+      </button>
+      <button type="button" class="json-more" onClick={() => void copy(pointer, "path")}>
+        Copy path
+      </button>
+    </span>
   )
 }
 
 interface ContainerProps {
   readonly node: JsonArray | JsonObject
   readonly name?: string
+  readonly pointer: string
   readonly depth: number
   readonly comma: string
 }
 
-function Container({ node, name, depth, comma }: ContainerProps) {
+function Container({ node, name, pointer, depth, comma }: ContainerProps) {
   const [isOpen, setOpen] = useState(depth < OPEN_DEPTH)
   const [shown, show] = useState(MOST_SHOWN)
   const [start, end] = node.kind === "array" ? "[]" : "{}"
@@ -109,6 +179,7 @@ function Container({ node, name, depth, comma }: ContainerProps) {
                 key={n}
                 node={child.value}
                 {...("name" in child && { name: child.name })}
+                pointer={`${pointer}/${"name" in child ? tokenOf(child.name) : n}`}
                 depth={depth + 1}
                 isLast={n === children.length - 1}
               />
@@ -128,3 +199,7 @@ function Container({ node, name, depth, comma }: ContainerProps) {
     </details>
   )
 }
+
+/** A member's name, spelled with its quotes, in a JSON pointer. */
+const tokenOf = (name: string): string =>
+  (JSON.parse(name) as string).replaceAll("~", "~0").replaceAll("/", "~1")

@@ -10,7 +10,7 @@ import { useLoad } from "../../request-hooks.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
 import { FirstRun } from "../first-run/first-run.tsx"
 import { useIsFirstRun } from "../first-run/is-first-run.ts"
-import { parseCondition } from "./condition.ts"
+import { narrowed, parseCondition } from "./condition.ts"
 import { hrefOfPlace, placeOf, type EventsPlace, type Source } from "./place.ts"
 import { boundsOf } from "./range.ts"
 import { RecordDetailPanel } from "./record-detail.tsx"
@@ -101,10 +101,9 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
     if (opened !== undefined) setCursor({ ...opened, isNew: true })
     go({ record: undefined })
   }
-  const replay = (): void => {
-    const { since, until } = boundsOf(range, now.peek())
-    const bounds = { since: since?.toString(), until: until?.toString() }
-    navigate(hrefOf("replay", [], { ...source, where, ...bounds }))
+  const filterBy = (what: string, value: string): (() => void) | undefined => {
+    const narrower = narrowed(filter, what, value)
+    return narrower === undefined ? undefined : () => go({ filter: narrower })
   }
   useShortcuts("Events", [
     { keys: "j", label: "Next event", run: () => move(1) },
@@ -113,7 +112,7 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
     { keys: "Escape", label: "Close the event", run: () => opened !== undefined && close() },
     { keys: "/", label: "Filter", run: () => filterInput.current?.focus() },
     { keys: ".", label: "Pause, resume", run: toggle },
-    { keys: "r", label: "Replay the range to …", run: replay },
+    { keys: "r", label: "Replay the range to …", run: () => navigate(replayHref(source, where, range)) },
   ])
   return (
     <>
@@ -131,9 +130,15 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
             startAgain={startAgain}
           />
         }
-        detail={opened !== undefined && <RecordDetailPanel source={source} place={opened} close={close} />}
+        detail={opened !== undefined && <RecordDetailPanel {...{ source, filterBy, close }} place={opened} />}
         detailLabel="Event"
       />
     </>
   )
+}
+
+/** The Replay view with what the list shows. */
+function replayHref(source: Source, where: string | undefined, range: EventsPlace["range"]): string {
+  const { since, until } = boundsOf(range, now.peek())
+  return hrefOf("replay", [], { ...source, where, since: since?.toString(), until: until?.toString() })
 }

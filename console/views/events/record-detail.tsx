@@ -19,11 +19,13 @@ import { isSame, type RecordPlace, type Source } from "./place.ts"
 interface RecordDetailPanelProps {
   readonly source: Source
   readonly place: RecordPlace
+  /** What has the list filtered by a value of the event: as `narrowed`; undefined where it can't be. */
+  filterBy(what: string, value: string): (() => void) | undefined
   close(): void
 }
 
 /** One record; the one before stays until it is loaded. */
-export function RecordDetailPanel({ source, place, close }: RecordDetailPanelProps) {
+export function RecordDetailPanel({ source, place, filterBy, close }: RecordDetailPanelProps) {
   const { value, error, reload } = useLoad(
     (signal) => {
       const path = [source.connection, source.topic, place.partition, place.offset].map(encodeURIComponent)
@@ -33,7 +35,7 @@ export function RecordDetailPanel({ source, place, close }: RecordDetailPanelPro
   )
   if (error !== undefined) return <ErrorNote error={error} retry={reload} />
   if (value === undefined) return <Skeleton rows={8} />
-  return <Opened record={value} source={source} place={place} close={close} />
+  return <Opened {...{ record: value, source, place, filterBy, close }} />
 }
 
 const TABS = ["JSON", "Raw", "Headers", "curl"] as const
@@ -43,7 +45,7 @@ interface OpenedProps extends RecordDetailPanelProps {
   readonly record: RecordDetail
 }
 
-function Opened({ record, source, place, close }: OpenedProps) {
+function Opened({ record, source, place, filterBy, close }: OpenedProps) {
   const { connection, topic, summary, headers, value_base64, pipeline } = record
   const { partition, offset, timestamp, key, bytes, type, event_id } = summary
   const [tab, chooseTab] = useState<(typeof TABS)[number]>("JSON")
@@ -72,7 +74,11 @@ function Opened({ record, source, place, close }: OpenedProps) {
           <span>
             {topic} / {partition} @ {offset}
           </span>
-          {key !== null && key !== event_id && <span>key {key}</span>}
+          {key !== null && (
+            <button type="button" class="json-more" onClick={filterBy("key", key)}>
+              key {key}
+            </button>
+          )}
           <Bytes value={bytes} />
           <Time ms={timestamp} withDate />
           {pipeline !== null && <a href={hrefOf("overview", [pipeline])}>{pipeline}</a>}
@@ -91,11 +97,15 @@ function Opened({ record, source, place, close }: OpenedProps) {
       </div>
       <DetailTabs label="Event" names={TABS} chosen={tab} choose={(it) => chooseTab(it)}>
         {tab === "JSON" ? (
-          <JsonView key={`${connection} ${topic} ${partition} ${offset}`} text={shownTextOf(value)} />
+          <JsonView
+            key={`${connection} ${topic} ${partition} ${offset}`}
+            text={shownTextOf(value)}
+            filterBy={filterBy}
+          />
         ) : tab === "Raw" ? (
           <RawView key={value_base64} bytes={value} />
         ) : tab === "Headers" ? (
-          <Headers headers={headers} />
+          <Headers headers={headers} filterBy={filterBy} />
         ) : (
           <Curl command={curlOfRecord(record, value)} />
         )}
@@ -114,7 +124,7 @@ const Curl = ({ command }: { command: string }) => (
   </div>
 )
 
-function Headers({ headers }: { headers: RecordDetail["headers"] }) {
+function Headers({ headers, filterBy }: Pick<RecordDetail, "headers"> & Pick<OpenedProps, "filterBy">) {
   if (headers.length === 0)
     return (
       <p class="payload muted">
@@ -123,7 +133,7 @@ function Headers({ headers }: { headers: RecordDetail["headers"] }) {
     )
   return (
     <div class="payload">
-      <HeaderTable headers={headers} />
+      <HeaderTable headers={headers} filterBy={(name, value) => filterBy(`header:${name}`, value)?.()} />
     </div>
   )
 }

@@ -41,6 +41,7 @@ export function RecordList({ tail, opened, cursor, hasFilter, ...props }: Record
   }, [cursor])
   const count = tail.count
   const error = tail.error.value
+  const columns = `${tail.has.type.value ? "has-type" : ""} ${tail.has.key.value ? "has-id" : ""}`
   return (
     <div class="record-list" ref={list}>
       <FreshNote tail={tail} show={() => handle.current?.toTop()} />
@@ -53,9 +54,10 @@ export function RecordList({ tail, opened, cursor, hasFilter, ...props }: Record
         </p>
       )}
       {error !== undefined && <ErrorNote error={error} retry={() => tail.loadOlder()} />}
+      <Heads columns={columns} />
       <VirtualList
         label="Events, newest first"
-        class={`${tail.has.type.value ? "has-type" : ""} ${tail.has.key.value ? "has-id" : ""}`}
+        class={columns}
         count={count}
         removedRows={tail.removedRows}
         rowHeight={rowHeight()}
@@ -88,6 +90,20 @@ export function RecordList({ tail, opened, cursor, hasFilter, ...props }: Record
     </div>
   )
 }
+
+/** Names of the columns; rows say enough to who hears them. */
+const Heads = ({ columns }: { columns: string }) => (
+  <div class={`record-heads ${columns}`} aria-hidden="true">
+    <div class="record list-row">
+      <span class="time">Time</span>
+      <span class="record-type">Type</span>
+      <span class="record-id">Id or key</span>
+      <span class="record-preview">Value</span>
+      <span class="record-size">Size</span>
+      <span class="record-offset">Offset</span>
+    </div>
+  </div>
+)
 
 /** Lies over the list: nothing moves. */
 function FreshNote({ tail, show }: { tail: TopicTail; show: () => void }) {

@@ -117,7 +117,7 @@ function FilterInput({ filter, input, change }: FilterInputProps) {
         ref={input}
         type="search"
         aria-label="Filter"
-        placeholder="/type = invoice.*"
+        placeholder="any text, or /type = invoice.*"
         spellcheck={false}
         autocomplete="off"
         value={typed}

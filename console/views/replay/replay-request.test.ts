@@ -100,7 +100,7 @@ describe("requestOf a form", () => {
   test("a filter is written as in Events; what is none is said", () => {
     const fields = { source: "log/a", to: "url", url: "http://localhost" }
     expect(requestOf(form({ ...fields, where: "/type = invoice.*" })).from.where).toBe("json:/type=invoice.*")
-    expect(() => requestOf(form({ ...fields, where: "invoice" }))).toThrow("Write /type = invoice.*")
+    expect(() => requestOf(form({ ...fields, where: "/type" }))).toThrow("Write some text, /type = invoice.*")
   })
 })
 

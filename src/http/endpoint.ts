@@ -268,9 +268,11 @@ export function* requestHandlers(
   for (const route of routes) {
     yield
     const first = routes[0]!
-    const at = `pipelines ${first.pipeline} and ${route.pipeline} share ${formatEndpoint(route)}`
-    if (!Bun.deepEquals(route.tls, first.tls))
-      throw new HooklineError("config", `${at}, but not their TLS settings`)
+    if (route.tls !== first.tls && !Bun.deepEquals(route.tls, first.tls))
+      throw new HooklineError(
+        "config",
+        `pipelines ${first.pipeline} and ${route.pipeline} share ${formatEndpoint(route)}, but not their TLS settings`,
+      )
     const kept = before?.get(route.path)
     const endpoint =
       kept instanceof PipelineEndpoint && kept.isOf(route, deps) ? kept : new PipelineEndpoint(route, deps)

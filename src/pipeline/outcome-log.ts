@@ -66,10 +66,14 @@ export class OutcomeLog {
 
   /** The pipeline's series of what may be counted begin at 0. @param accepted the status of its accepted events */
   begin(accepted: number, outcomes: readonly Ended[]): void {
-    const statusOf = (outcome: Ended): number => (outcome.kind === "dropped" ? accepted : outcome.status)
-    this.#metrics.begin(["accepted", ...outcomes.map((outcome) => answerKind(statusOf(outcome), outcome))])
+    const kinds = new Set<AnswerKind>(["accepted"])
     this.#count(accepted, "accepted", "", 0)
-    for (const outcome of outcomes) this.#count(statusOf(outcome), outcome.kind, outcome.reason, 0)
+    for (const outcome of outcomes) {
+      const status = outcome.kind === "dropped" ? accepted : outcome.status
+      kinds.add(answerKind(status, outcome))
+      this.#count(status, outcome.kind, outcome.reason, 0)
+    }
+    this.#metrics.begin(kinds)
   }
 
   /**

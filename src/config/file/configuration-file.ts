@@ -91,11 +91,8 @@ export function* readConfigurationFile(
   const reconciles = new Map<string, FileSection>()
   const forwards = new Map<string, FileSection>()
   const pipelines = new Map<string, { components: Map<string, FileSection>; incomplete: boolean }>()
-  const pipeline = (id: string): { components: Map<string, FileSection>; incomplete: boolean } => {
-    const known = pipelines.get(id) ?? { components: new Map(), incomplete: false }
-    pipelines.set(id, known)
-    return known
-  }
+  const pipeline = (id: string): { components: Map<string, FileSection>; incomplete: boolean } =>
+    pipelines.getOrInsertComputed(id, () => ({ components: new Map(), incomplete: false }))
   let lacksSections = false
   for (const section of yield* readSections(bytes, { ...environment, variables, file }, problems)) {
     yield
@@ -108,12 +105,13 @@ export function* readConfigurationFile(
       if (kind === "pipeline" && id !== "") pipeline(id).incomplete = true
       continue
     }
-    const first = addresses.get(parts.join(":"))
+    const address = parts.join(":")
+    const first = addresses.get(address)
     if (first !== undefined) {
       problems.add(placeOf(section), `duplicate section; move its keys to ${placeFrom(section, first)}`)
       continue
     }
-    addresses.set(parts.join(":"), section)
+    addresses.set(address, section)
     if (kind === "connection") connections.set(id, section)
     if (kind === "provider") providers.set(id, section)
     if (kind === "defaults") defaults.set(id, section)
@@ -181,20 +179,26 @@ function* readIncluded(bytes: Uint8Array, source: Source, problems: Problems): S
 }
 
 function sectionOf({ name, line, entries }: IniSection, source: Source): FileSection {
-  const texts = [...entries].map(([key, entry]) => [key, textOf(name, entry, source)] as const)
-  return { name, file: source.file, line, texts: new Map(texts) }
+  const texts = new Map<string, FileText>()
+  for (const [key, entry] of entries) texts.set(key, textOf(name, entry, source))
+  return { name, file: source.file, line, texts }
 }
 
 function textOf(section: string, { key, line, lines }: IniEntry, source: Source): FileText {
   const { file, baseDir } = source
-  const place = { key, section, file, line, baseDir }
-  const [first = { text: "" }] = lines
+  const text = lines[0]?.text ?? ""
   // nearly all; what they are read from is not kept
-  if (lines.length <= 1 && !first.text.includes("${"))
-    return { ...place, value: { text: first.text, quotable: true, problems: NO_PROBLEMS } }
+  if (lines.length <= 1 && !text.includes("${")) {
+    const literal = { text, quotable: true, problems: NO_PROBLEMS }
+    return { key, section, file, line, baseDir, value: literal }
+  }
   let value: FileValue | undefined
   return {
-    ...place,
+    key,
+    section,
+    file,
+    line,
+    baseDir,
     // an own property: a copy for another process has its value
     get value() {
       return (value ??= valueOf(lines, source))

@@ -73,8 +73,9 @@ export function* readIni(bytes: Uint8Array, report: Report): Steps<Ini> {
   let blank: IniLine[] = []
   let strayReported = false
 
-  for (const [index, raw] of decode(bytes, report).split("\n").entries()) {
-    const line = index + 1
+  let line = 0
+  for (const raw of decode(bytes, report).split("\n")) {
+    line++
     if (line % STEP_LINES === 0) yield
     const content = raw.trim()
     if (content === "") {
@@ -180,14 +181,15 @@ function readEntry(
     report(place, "no = or : in the line; write key = value, or indent the line to continue a value")
     return lines
   }
-  const key = content.slice(0, separator).trim()
+  const key = content.slice(0, separator).trimEnd()
   if (!KEY.test(key)) {
     report(place, "invalid key; write key = value, or indent the line to continue a value")
     return lines
   }
   lines.push({ text: content.slice(separator + 1).trim(), line })
-  const first = entries.get(key.toLowerCase())
-  if (first === undefined) entries.set(key.toLowerCase(), { key, line, lines })
+  const name = key.toLowerCase()
+  const first = entries.get(name)
+  if (first === undefined) entries.set(name, { key, line, lines })
   else report({ ...place, key }, `duplicate key, first set in line ${first.line}; remove one of them`)
   return lines
 }

@@ -70,6 +70,29 @@ export const optionsIn = (options: OptionSet): readonly (readonly [key: string, 
 
 const LISTED = new WeakMap<OptionSet, readonly (readonly [string, AnyOption])[]>()
 
+/** What sections of a folder without any given option have in common. */
+export interface Defaults {
+  readonly baseDir: string
+  /** One object for all of them. */
+  readonly values: { [key: string]: unknown }
+  /** Whether such a section is known to have neither a problem nor a warning. */
+  isValid: boolean
+}
+
+/** The options' own defaults. */
+export function defaultsOf(options: OptionSet, baseDir: string): Defaults {
+  const known = DEFAULTS.get(options)
+  if (known?.baseDir === baseDir) return known
+  const values: Defaults["values"] = {}
+  for (const [key, { defaultText, parse }] of optionsIn(options))
+    if (defaultText !== undefined) values[key] = parse(defaultText, { baseDir })
+  const defaults = { baseDir, values, isValid: false }
+  DEFAULTS.set(options, defaults)
+  return defaults
+}
+
+const DEFAULTS = new WeakMap<OptionSet, Defaults>()
+
 /** The values of a set of options, by key. */
 export type Values<O extends OptionSet> = {
   // oxlint-disable-next-line no-explicit-any

@@ -28,6 +28,7 @@ export function checkRelations({ options }: Section, checking: Checking<OptionSe
   }
   for (const [key, relations] of relationsIn(options)) {
     const { only: conditions = {}, requiredThen, unused, needs, excludes } = relations
+    if (requiredThen !== true && !isGiven(key)) continue
     const unmet = unmetOf(key)
     if (unmet !== undefined) {
       const [other, words] = unmet
@@ -36,7 +37,7 @@ export function checkRelations({ options }: Section, checking: Checking<OptionSe
         report(key, words === "on" ? without(other, options) : withOther(other, values[other], words))
     } else if (!isGiven(key)) {
       const other = Object.keys(conditions).at(-1)!
-      if (requiredThen === true) wrong(key, `is required by ${other} = ${values[other]}`)
+      wrong(key, `is required by ${other} = ${values[other]}`)
     } else if (needs !== undefined && !isGiven(needs)) {
       wrong(key, without(needs, options))
     } else if (excludes !== undefined && isGiven(excludes) && unmetOf(excludes) === undefined) {

@@ -2,7 +2,15 @@ import { resolve } from "node:path"
 import { suggest } from "../file/nearest.ts"
 import { camelCase } from "./in-code.ts"
 import { checkRelations } from "./relations.ts"
-import { optionsIn, quote, WrongValue, type OptionSet, type ParseContext } from "./option.ts"
+import {
+  defaultsOf,
+  optionsIn,
+  quote,
+  WrongValue,
+  type Defaults,
+  type OptionSet,
+  type ParseContext,
+} from "./option.ts"
 import type { Place, Problems } from "../file/problems.ts"
 import type { Checking, Section } from "./section.ts"
 import { placeOf, type FileSection, type FileText } from "../file/configuration-file.ts"
@@ -55,7 +63,7 @@ export function resolveSection<O extends OptionSet>(
   strange?: (key: string) => string | undefined,
 ): Resolved<O> {
   const reader = new SectionReader(section as Section, found, problems)
-  if (!reader.readNothing()) {
+  if (!reader.isKnown()) {
     reader.reportUnknown(strange)
     reader.read()
     reader.check()
@@ -63,19 +71,14 @@ export function resolveSection<O extends OptionSet>(
   return reader as unknown as Resolved<O>
 }
 
-/** The values of a section without any given option, problem or warning: one object for all pipelines of a folder. */
-const NOTHING_GIVEN = new WeakMap<
-  OptionSet,
-  { readonly baseDir: string; readonly values: SectionReader["values"] }
->()
-
 /** Reads one section. What `Resolved` has is bound, so that callers may destructure or spread it. */
 class SectionReader implements Resolved<OptionSet> {
   readonly home: Place
-  values: { [key: string]: unknown } = {}
+  values: Defaults["values"]
   readonly #section: Section
   readonly #found: Found
   readonly #problems: Problems
+  readonly #defaults: Defaults
   #isSound = true
   #isSilent = true
 
@@ -83,6 +86,8 @@ class SectionReader implements Resolved<OptionSet> {
     this.#section = section
     this.#found = found
     this.#problems = problems
+    this.#defaults = defaultsOf(section.options, found.baseDir)
+    this.values = this.#defaults.values
     this.home = found.section
       ? placeOf(found.section)
       : { line: found.inCode && "code", section: found.address }
@@ -133,30 +138,28 @@ class SectionReader implements Resolved<OptionSet> {
   }
 
   read(): void {
-    for (const [key, option] of optionsIn(this.#section.options)) {
+    const { options } = this.#section
+    this.values = { ...this.values }
+    for (const [key, option] of optionsIn(options)) {
+      const isDefaultAlone = !this.isGiven(key) && this.#found.defaults?.[key] === undefined
+      if (isDefaultAlone && option.presence !== "required") continue
       const value = this.#read(key, option)
       if (value instanceof WrongValue) this.wrong(key, value.message)
-      else if (value !== undefined) this.values[key] = value
+      this.values[key] = value instanceof WrongValue ? undefined : value
     }
     for (const file of inputsOf(this.#section, this.values)) this.#found.reads?.(file)
   }
 
-  /** @returns whether no option is given, and the values of another such section are used */
-  readNothing(): boolean {
-    const { baseDir } = this.#found
-    const known = this.#isNothingGiven() ? NOTHING_GIVEN.get(this.#section.options) : undefined
-    if (known?.baseDir !== baseDir) return false
-    this.values = known.values
-    return true
+  /** Whether it is as another section without any given option, whose values it has. */
+  isKnown(): boolean {
+    return this.#defaults.isValid && this.#isNothingGiven()
   }
 
   /** Checks the rules across keys. */
   check(): void {
     checkRelations(this.#section, this)
     this.#section.check?.(this)
-    const { baseDir } = this.#found
-    if (this.#isSound && this.#isSilent && this.#isNothingGiven())
-      NOTHING_GIVEN.set(this.#section.options, { baseDir, values: this.values })
+    if (this.#isSound && this.#isSilent && this.#isNothingGiven()) this.#defaults.isValid = true
   }
 
   #isNothingGiven(): boolean {
@@ -164,7 +167,7 @@ class SectionReader implements Resolved<OptionSet> {
     return [section, fileDefaults, inCode, defaults].every((it) => it === undefined)
   }
 
-  /** The value of an option; undefined: it has none, or its text is reported already. */
+  /** The value of an option that has more than a default of its own; undefined: its text is reported already. */
   #read(key: string, option: OptionSet[string]): unknown {
     const { baseDir, defined, defaults } = this.#found
     const text = this.#textOf(key)
@@ -174,8 +177,7 @@ class SectionReader implements Resolved<OptionSet> {
     if (text !== undefined) return readText(option, text, defined)
     const defaultText = defaults?.[key]
     if (defaultText !== undefined) return option.parse(defaultText, { baseDir, defined })
-    if (option.defaultText !== undefined) return defaultOf(option, baseDir)
-    return option.presence === "required" ? new WrongValue(this.#missing(key, option)) : undefined
+    return new WrongValue(this.#missing(key, option))
   }
 
   #missing(key: string, { form }: OptionSet[string]): string {
@@ -255,17 +257,6 @@ const inputKeysIn = (options: OptionSet): readonly string[] =>
   )
 
 const INPUT_KEYS = new WeakMap<OptionSet, readonly string[]>()
-
-/** The value of an option's own default: the same for all sections of a folder. */
-function defaultOf(option: OptionSet[string], baseDir: string): unknown {
-  const known = DEFAULTS.get(option)
-  if (known?.baseDir === baseDir) return known.value
-  const value: unknown = option.parse(option.defaultText!, { baseDir })
-  DEFAULTS.set(option, { baseDir, value })
-  return value
-}
-
-const DEFAULTS = new WeakMap<OptionSet[string], { readonly baseDir: string; readonly value: unknown }>()
 
 /** Checks a value of code. A problem's message is free of what must not be printed. */
 function fromCode(option: OptionSet[string], value: unknown, context: ParseContext): unknown {

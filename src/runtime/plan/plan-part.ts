@@ -2,7 +2,7 @@ import { atOnce } from "../../clock/slices.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { nearest, suggest } from "../../config/file/nearest.ts"
 import type { Values } from "../../config/options/option.ts"
-import { resolveSection, type Found } from "../../config/options/resolve.ts"
+import { resolveSection } from "../../config/options/resolve.ts"
 import { ADMIN } from "../../config/sections/admin.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
 import { RECONCILE } from "../../config/sections/reconcile.ts"
@@ -53,15 +53,9 @@ export function planPipeline(configuration: ConfigurationFile, id: string): Plan
     kind === "pipeline" ? name === id : kind === "provider" || kind === "defaults"
   return planOnly(configuration, concerns, (problems) => {
     const defined = resolveProviders(alone, problems)
-    const find = (address: string, section: Found["section"], inCode: Found["inCode"]): Found => ({
-      address,
-      section,
-      inCode,
-      baseDir,
-      defined,
-    })
+    const around = { baseDir, defined }
     const fileDefaults = resolveDefaults(draft, defined, problems)
-    const [pipeline] = atOnce(resolvePipelines({ ...draft, pipelines: [], find, fileDefaults, problems }))
+    const [pipeline] = atOnce(resolvePipelines({ ...draft, pipelines: [], around, fileDefaults, problems }))
     return pipeline as unknown as PlannedPipeline
   })
 }

@@ -6,13 +6,7 @@ import {
   type ResolvedConnection,
 } from "../../brokers/resolve-connection.ts"
 import { Problems } from "../../config/file/problems.ts"
-import {
-  checkDefaults,
-  resolveSection,
-  type Found,
-  type OptionsFromCode,
-  type Resolved,
-} from "../../config/options/resolve.ts"
+import { checkDefaults, resolveSection, type Found, type Resolved } from "../../config/options/resolve.ts"
 import { placeOf, type FileSection } from "../../config/file/configuration-file.ts"
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Section } from "../../config/options/section.ts"
@@ -28,6 +22,7 @@ import { inSteps, type Steps } from "../../clock/slices.ts"
 import {
   resolvePipelines,
   sectionsByComponent,
+  type Around,
   type ResolvedPart,
   type ResolvedPipeline,
 } from "./resolve-pipelines.ts"
@@ -137,12 +132,18 @@ const CHECKS: readonly Check[] = [
   checkBodySizes,
   checkWorkers,
   checkRouting,
-  warnOfOpen,
-  checkReplay,
-  checkSenders,
+  checkReplayByWorkers,
   checkReconciles,
   checkForwards,
 ]
+
+/** Their warnings keep nothing from running: they are found for `check` alone. */
+const WARNINGS: readonly Check[] = [warnOfOpen, checkReplay, checkSenders]
+
+/** With several workers it finds errors, too. */
+function* checkReplayByWorkers(resolved: ResolvedDraft): Steps<void> {
+  if (resolved.service.values.workers !== 1) yield* checkReplay(resolved)
+}
 
 /** Those that compare pipelines with each other: they get those that were not read again, too. */
 const OF_ALL: readonly Check[] = [
@@ -155,16 +156,11 @@ const OF_ALL: readonly Check[] = [
   checkForwards,
 ]
 
-/**
- * Resolves a draft: code before the file before the defaults. Opens nothing.
- *
- * @param before a plan; if the draft is valid, pipelines that have not changed since are not read again
- */
-export function* resolveDraft(draft: Draft, before?: Plan): Steps<ResolvedDraft> {
-  const unchanged = yield* unchangedPipelines(draft, before)
-  const resolved = yield* resolveParts(draft, unchanged)
-  // the place of a problem is known only where everything was read
-  return resolved.problems.hasAny && unchanged.size > 0 ? yield* resolveParts(draft, new Map()) : resolved
+/** Resolves a draft: code before the file before the defaults. Opens nothing. */
+export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
+  const resolved = yield* resolveParts(draft, new Map())
+  for (const warn of WARNINGS) yield* warn(resolved)
+  return resolved
 }
 
 function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipeline>): Steps<ResolvedDraft> {
@@ -172,13 +168,12 @@ function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
   const baseDir = configuration?.baseDir ?? draft.cwd
   const problems = new Problems(configuration?.file, configuration)
   const defined = resolveProviders(configuration, problems, draft.reads)
-  const find = (address: string, section: FileSection | undefined, inCode?: OptionsFromCode): Found => ({
+  const around = { baseDir, defined, reads: draft.reads }
+  const alone = (address: "admin" | "traces" | "service"): Found => ({
+    ...around,
     address,
-    section,
-    inCode,
-    baseDir,
-    defined,
-    reads: draft.reads,
+    section: configuration?.[address],
+    inCode: draft[address],
   })
 
   const connections = new Map<string, ResolvedConnection>()
@@ -190,16 +185,16 @@ function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
     configuration,
     pipelines: draft.pipelines ?? [],
     registry,
-    find,
+    around,
     fileDefaults: resolveDefaults(draft, defined, problems),
     problems,
     unchanged,
   })
-  const reconciles = resolveNamed("reconcile", RECONCILE, configuration?.reconciles, find, problems)
-  const forwards = resolveNamed("forward", FORWARD, configuration?.forwards, find, problems)
-  const admin = resolveSection(ADMIN, find("admin", configuration?.admin, draft.admin), problems)
-  const traces = resolveSection(TRACES, find("traces", configuration?.traces, draft.traces), problems)
-  const service = resolveSection(SERVICE, find("service", configuration?.service, draft.service), problems)
+  const reconciles = resolveNamed("reconcile", RECONCILE, configuration?.reconciles, around, problems)
+  const forwards = resolveNamed("forward", FORWARD, configuration?.forwards, around, problems)
+  const admin = resolveSection(ADMIN, alone("admin"), problems)
+  const traces = resolveSection(TRACES, alone("traces"), problems)
+  const service = resolveSection(SERVICE, alone("service"), problems)
 
   const resolved = {
     connections,
@@ -273,11 +268,15 @@ const planned = ({ component, values }: ResolvedPart) => ({ component, values })
 /**
  * Resolves a draft to a plan.
  *
- * @param before as for `resolveDraft`
+ * @param before a plan; if the draft is valid, pipelines that have not changed since are not read again
  * @throws HooklineError `config` with every problem, a line each
  */
 export function* makePlan(draft: Draft, before?: Plan): Steps<Plan> {
-  return yield* planOf(yield* resolveDraft(draft, before))
+  const unchanged = yield* unchangedPipelines(draft, before)
+  const resolved = yield* resolveParts(draft, unchanged)
+  // the place of a problem is known only where everything was read
+  const isUnplaced = resolved.problems.hasAny && unchanged.size > 0
+  return yield* planOf(isUnplaced ? yield* resolveParts(draft, new Map()) : resolved)
 }
 
 /** Reads the sections of a kind that have ids, which are names of files, too. */
@@ -285,13 +284,14 @@ function resolveNamed<O extends OptionSet>(
   kind: string,
   declared: Section<O>,
   sections: ReadonlyMap<string, FileSection> = new Map(),
-  find: (address: string, section: FileSection) => Found,
+  around: Around,
   problems: Problems,
 ): ReadonlyMap<string, Resolved<O>> {
   return new Map(
     [...sections].map(([id, section]) => {
       if (!FILE_NAME.pattern.test(id)) problems.add(placeOf(section), `its id may have ${FILE_NAME.form}`)
-      return [id, resolveSection(declared, find(`${kind}:${id}`, section), problems)] as const
+      const found = { ...around, address: `${kind}:${id}`, section, inCode: undefined }
+      return [id, resolveSection(declared, found, problems)] as const
     }),
   )
 }

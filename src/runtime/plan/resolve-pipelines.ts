@@ -2,7 +2,7 @@ import type { Component, ComponentKind, Configured } from "../../components/defi
 import { isBuiltIn } from "../../components/registry.ts"
 import { nearest, suggest } from "../../config/file/nearest.ts"
 import type { OptionSet } from "../../config/options/option.ts"
-import type { Place, Problems } from "../../config/file/problems.ts"
+import type { Problems } from "../../config/file/problems.ts"
 import {
   resolveSection,
   type Found,
@@ -35,16 +35,15 @@ export interface ResolvedPart<K extends ComponentKind = ComponentKind> extends R
   readonly component: Component<K>
 }
 
+/** What all sections of a draft have in common. */
+export type Around = Pick<Found, "baseDir" | "defined" | "reads">
+
 interface Reading {
   readonly configuration: ConfigurationFile | undefined
   /** Those composed in code. */
   readonly pipelines: readonly Pipeline[]
   readonly registry: readonly Component[]
-  readonly find: (
-    address: string,
-    section: FileSection | undefined,
-    inCode: OptionsFromCode | undefined,
-  ) => Found
+  readonly around: Around
   /** `[defaults:…]`, by component. */
   readonly fileDefaults: ReadonlyMap<Component, FileSection>
   readonly problems: Problems
@@ -126,14 +125,10 @@ function fromCode(
 function fromFile(id: string, declared: FilePipeline, reading: Reading): ResolvedPipeline {
   const { registry, problems } = reading
   const { sections, hasUnknown } = sectionsByComponent(declared.components, registry, problems)
-  const first = sections.values().next().value
-  const home: Place = { file: first?.file, line: first?.line, section: `pipeline:${id}` }
-  const ofKind = <K extends ComponentKind>(kind: K): Component<K>[] =>
-    registry.filter((component) => component.kind === kind) as unknown as Component<K>[]
   const resolve = <K extends ComponentKind>(component: Component<K>, defaults?: Defaults): ResolvedPart<K> =>
     resolvePart(id, component, sections, undefined, reading, defaults)
   const end = <K extends ComponentKind>(kind: K): ResolvedPart<K> | undefined => {
-    const candidates = ofKind(kind)
+    const candidates = ofKind(kind, registry)
     const component = candidates.find((candidate) => sections.has(candidate as Component))
     for (const other of candidates) {
       const section = other === component ? undefined : sections.get(other as Component)
@@ -141,11 +136,13 @@ function fromFile(id: string, declared: FilePipeline, reading: Reading): Resolve
         problems.add(placeOf(section), `is a second ${kind} of the pipeline; remove one of them`)
     }
     if (component !== undefined) return resolve(component)
-    if (!hasUnknown && !declared.incomplete)
+    if (!hasUnknown && !declared.incomplete) {
+      const { file, line } = sections.values().next().value ?? {}
       problems.add(
-        home,
+        { file, line, section: `pipeline:${id}` },
         `has no ${kind}; add ${candidates.map((one) => `[${address(id, one)}]`).join(" or ")}`,
       )
+    }
     return undefined
   }
   const implied: Implications = new Map()
@@ -153,7 +150,7 @@ function fromFile(id: string, declared: FilePipeline, reading: Reading): Resolve
     ALWAYS.includes(title) || (isImplied === true && implied.has(title))
   const processors: ResolvedPart<"processor">[] = []
   const source = end("source")
-  for (const component of inFileOrder(ofKind("processor"), sections)) {
+  for (const component of inFileOrder(ofKind("processor", registry), sections)) {
     if (!isPresent(component as Component) && !sections.has(component as Component)) continue
     const part = resolve(component, implied.get(component.title))
     addImplied(part, implied)
@@ -162,14 +159,23 @@ function fromFile(id: string, declared: FilePipeline, reading: Reading): Resolve
   return { id, source, processors, sink: end("sink") }
 }
 
+/** Listed once, since a file may have thousands of pipelines. */
+function ofKind<K extends ComponentKind>(kind: K, registry: readonly Component[]): readonly Component<K>[] {
+  const byKind = BY_KIND.getOrInsertComputed(registry, () => Map.groupBy(registry, (it) => it.kind))
+  return (byKind.get(kind) ?? []) as unknown as readonly Component<K>[]
+}
+
+const BY_KIND = new WeakMap<readonly Component[], ReadonlyMap<ComponentKind, readonly Component[]>>()
+
 /** The processors in the registry's order; those that are not built in, in the order of their sections in their place. */
 function inFileOrder(
   processors: readonly Component<"processor">[],
   sections: ReadonlyMap<Component, FileSection>,
 ): readonly Component<"processor">[] {
   const all = processors as unknown as readonly Component[]
-  const own = sections.keys().filter((it) => all.includes(it) && !isBuiltIn(it))
-  const ordered = all.map((it) => (isBuiltIn(it) || !sections.has(it) ? it : own.next().value!))
+  const own = [...sections.keys()].filter((it) => it.kind === "processor" && !isBuiltIn(it))
+  if (own.length === 0) return processors
+  const ordered = all.map((it) => (isBuiltIn(it) || !sections.has(it) ? it : own.shift()!))
   return ordered as unknown as readonly Component<"processor">[]
 }
 
@@ -190,15 +196,18 @@ function resolvePart<K extends ComponentKind>(
   component: Component<K>,
   sections: ReadonlyMap<Component, FileSection>,
   inCode: OptionsFromCode | undefined,
-  { find, fileDefaults, problems }: Reading,
+  { around, fileDefaults, problems }: Reading,
   defaults: Defaults | undefined,
 ): ResolvedPart<K> {
   const found = {
-    ...find(address(id, component), sections.get(component as Component), inCode),
+    ...around,
+    address: address(id, component),
+    section: sections.get(component as Component),
     fileDefaults: fileDefaults.get(component as Component),
+    inCode,
     defaults,
   }
-  return { component, ...resolveSection(component, found, problems) }
+  return Object.assign(resolveSection(component, found, problems), { component })
 }
 
 /** The component of each section, by its name or an alias. */

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test"
 import type { Browser, Page } from "playwright-core"
-import type { RecordDetail } from "../../src/admin/api/shapes.ts"
+import type { RecordCounts, RecordDetail } from "../../src/admin/api/shapes.ts"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
@@ -231,6 +231,29 @@ describe.skipIf(!hasBrowser())("Events", () => {
     await detail.getByRole("button", { name: "Filter by kind" }).click()
     await page.waitForURL((url) => url.hash.includes("where=header"))
     expect(await page.getByLabel("Filter").inputValue()).toBe(`header:kind = ${TYPES[49 % 3]}`)
+    expect(faults).toEqual([])
+  }, 30_000)
+
+  test("events by time are above the list; a drag over them leaves those of a shorter time", async () => {
+    const { page, faults } = await open("#/events/log/payments")
+    await page.getByText("drag to choose").waitFor()
+    const plot = page.locator(".curve.bars .u-over")
+    await plot.waitFor()
+    const { x, y, width, height } = (await plot.boundingBox())!
+    await page.mouse.move(x + 1, y + height / 2)
+    await page.mouse.down()
+    await page.mouse.move(x + width / 4, y + height / 2, { steps: 4 })
+    await page.mouse.up()
+    await page.waitForURL((url) => url.hash.includes("range=custom"))
+    const bound = new URLSearchParams(new URL(page.url()).hash.split("?")[1]).get("until")
+    const counted = await fetch(
+      `${running.adminUrl}/api/records/counts?connection=log&topic=payments&until=${bound}`,
+    )
+    const { counts } = (await counted.json()) as RecordCounts
+    const newest = counts.reduce((sum, it) => sum + it, 0) - 1
+    expect(newest).toBeGreaterThan(0)
+    await rowOf(page, newest).waitFor()
+    expect((await offsets(page))[0]).toBe(newest)
     expect(faults).toEqual([])
   }, 30_000)
 

@@ -11,6 +11,7 @@ import { hrefOf, navigate, route } from "../../router.ts"
 import { FirstRun } from "../first-run/first-run.tsx"
 import { useIsFirstRun } from "../first-run/is-first-run.ts"
 import { narrowed, parseCondition } from "./condition.ts"
+import { Histogram } from "./histogram.tsx"
 import { hrefOfPlace, placeOf, type EventsPlace, type Source } from "./place.ts"
 import { boundsOf } from "./range.ts"
 import { RecordDetailPanel } from "./record-detail.tsx"
@@ -101,10 +102,7 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
     if (opened !== undefined) setCursor({ ...opened, isNew: true })
     go({ record: undefined })
   }
-  const filterBy = (what: string, value: string): (() => void) | undefined => {
-    const narrower = narrowed(filter, what, value)
-    return narrower === undefined ? undefined : () => go({ filter: narrower })
-  }
+  const filterBy = narrowing(filter, (it) => go({ filter: it }))
   useShortcuts("Events", [
     { keys: "j", label: "Next event", run: () => move(1) },
     { keys: "k", label: "Previous event", run: () => move(-1) },
@@ -128,6 +126,13 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
             moveTo={setCursor}
             handle={(it) => (list.current = it)}
             startAgain={startAgain}
+            above={
+              <Histogram
+                {...{ source, range }}
+                isFiltered={where !== undefined}
+                select={(it) => go({ range: it })}
+              />
+            }
           />
         }
         detail={opened !== undefined && <RecordDetailPanel {...{ source, filterBy, close }} place={opened} />}
@@ -136,6 +141,14 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
     </>
   )
 }
+
+/** What has the list filtered by a value of an event, too. */
+const narrowing =
+  (filter: string, apply: (filter: string) => void) =>
+  (what: string, value: string): (() => void) | undefined => {
+    const narrower = narrowed(filter, what, value)
+    return narrower === undefined ? undefined : () => apply(narrower)
+  }
 
 /** The Replay view with what the list shows. */
 function replayHref(source: Source, where: string | undefined, range: EventsPlace["range"]): string {

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact"
 import { useLayoutEffect, useRef } from "preact/hooks"
 import type { RecordSummary } from "../../api.ts"
 import { ErrorNote, Skeleton } from "../../components/loading.tsx"
@@ -19,6 +20,8 @@ interface RecordListProps {
   moveTo(cursor: Cursor): void
   handle(handle: VirtualListHandle): void
   startAgain(): void
+  /** Shown above the rows. */
+  readonly above: ComponentChildren
 }
 
 /** The row that keys move. */
@@ -54,6 +57,7 @@ export function RecordList({ tail, opened, cursor, hasFilter, ...props }: Record
         </p>
       )}
       {error !== undefined && <ErrorNote error={error} retry={() => tail.loadOlder()} />}
+      {props.above}
       <Heads columns={columns} />
       <VirtualList
         label="Events, newest first"

@@ -6,7 +6,7 @@ import { ErrorNote, Skeleton } from "../../components/loading.tsx"
 import { formatCount, formatDuration, formatRate } from "../../format.ts"
 import { useLoad } from "../../request-hooks.ts"
 import { hrefOf } from "../../router.ts"
-import { Curve } from "./curve.tsx"
+import { Curve } from "../../components/curve.tsx"
 import { PipelineIcon, PipelineState } from "./pipeline-state.tsx"
 
 /** What a pipeline did in the last 15 minutes; asked for again with each step of its series. */

@@ -4,7 +4,7 @@ import type { Totals } from "../../api.ts"
 import { Age, Duration, StateIcon } from "../../components/values.tsx"
 import { formatCount, formatRate, formatShare } from "../../format.ts"
 import { hrefOf } from "../../router.ts"
-import { Curve } from "./curve.tsx"
+import { Curve } from "../../components/curve.tsx"
 import { refusedShare } from "./rows.ts"
 
 /** From these on a figure is marked. */

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer"
 import { Type } from "./shape.ts"
 import type { LogReader, StoredRecord, TopicInfo } from "../../brokers/broker.ts"
 import { parseCondition, type Matches } from "../../brokers/record-filter.ts"
+import { countByTime } from "../../brokers/record-counts.ts"
 import { recordsBefore } from "../../brokers/records-before.ts"
 import { isJson } from "../../json/check.ts"
 import { parsePointer } from "../../json/pointer.ts"
@@ -14,7 +15,14 @@ import type { LiveDeps } from "./live.ts"
 import { before, formatOffsets, parseOffsets } from "./offsets.ts"
 import { ApiError, problemOf } from "./problem.ts"
 import { route, type ApiRoute } from "./route.ts"
-import { LiveRecords, RecordDetail, RecordPage, TopicOverview, type RecordSummary } from "./shapes.ts"
+import {
+  LiveRecords,
+  RecordCounts,
+  RecordDetail,
+  RecordPage,
+  TopicOverview,
+  type RecordSummary,
+} from "./shapes.ts"
 
 const MAX_RECORDS = 500
 /** Offsets that one request reads at most. */
@@ -27,6 +35,8 @@ const CONDITION = Type.Optional(
 )
 const TOPIC = { connection: Type.String({ maxLength: 249 }), topic: Type.String({ maxLength: 249 }) }
 const time = Type.Optional(Type.Number({ description: "Milliseconds since 1970." }))
+/** Parts of a range in which records are counted. */
+const BARS = 60
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
 type RecordsDeps = Pick<LiveDeps, "service" | "streams" | "failed">
@@ -34,6 +44,7 @@ type RecordsDeps = Pick<LiveDeps, "service" | "streams" | "failed">
 export const recordRoutes = (deps: RecordsDeps): ApiRoute[] => [
   topicsRoute(deps),
   pageRoute(deps),
+  countsRoute(deps),
   liveRoute(deps),
   recordRoute(deps),
 ]
@@ -105,6 +116,19 @@ const pageRoute = ({ service }: RecordsDeps): ApiRoute =>
         )
         const next = formatOffsets(new Map(older.map((range) => [range.partition, range.end])))
         return { records: [...records], older: next === "" ? null : next, scanned }
+      }),
+  })
+
+const countsRoute = ({ service }: RecordsDeps): ApiRoute =>
+  route("GET /api/records/counts", {
+    summary: "How many records of a topic came when, for a histogram.",
+    query: Type.Object({ ...TOPIC, since: time, until: time }),
+    response: RecordCounts,
+    answer: ({ query: { connection, topic, since, until }, request: { signal } }) =>
+      readLog(service, connection, async (reader) => {
+        const times = { sinceMs: since, untilMs: until }
+        const { sinceMs, untilMs, counts } = await countByTime(reader, topic, times, { parts: BARS, signal })
+        return { since: sinceMs, until: untilMs, counts: [...counts] }
       }),
   })
 

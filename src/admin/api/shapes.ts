@@ -217,6 +217,12 @@ export const RecordPage = Type.Object({
   scanned: count,
 })
 
+export const RecordCounts = Type.Object({
+  since: time,
+  until: time,
+  counts: Type.Array(count, { description: "Of equal parts of that time; none: there is no record." }),
+})
+
 export const RecordDetail = Type.Object({
   connection: Type.String(),
   topic: Type.String(),
@@ -265,6 +271,7 @@ export type PipelineDetail = Static<typeof PipelineDetail>
 export type TopicOverview = Static<typeof TopicOverview>
 export type RecordSummary = Static<typeof RecordSummary>
 export type RecordPage = Static<typeof RecordPage>
+export type RecordCounts = Static<typeof RecordCounts>
 export type RecordDetail = Static<typeof RecordDetail>
 export type LiveRecords = Static<typeof LiveRecords>
 export type ProviderSetup = Static<typeof ProviderSetup>

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks"
-import { Skeleton } from "../../components/loading.tsx"
-import { isDark } from "../../theme.ts"
+import { Skeleton } from "./loading.tsx"
+import { isDark } from "../theme.ts"
 import type { CurveSeries, Plot } from "./plot.ts"
 
 interface CurveProps {
@@ -9,14 +9,16 @@ interface CurveProps {
   readonly times: readonly number[]
   readonly series: readonly CurveSeries[]
   format(value: number): string
-  /** `stack`: bars on top of each other, of accepted, dropped and refused. Default: lines. */
-  readonly kind?: "stack"
+  /** `stack`: bars on top of each other, of accepted, dropped and refused; `bars`: a low row of them. Default: lines. */
+  readonly kind?: "stack" | "bars"
+  /** Called with the times between which someone has dragged. */
+  select?(fromMs: number, untilMs: number): void
   /** Said in place of the curve where no series has a value. */
   readonly none?: string
 }
 
 /** Series over time; the legend has the values at the pointer, or the newest. */
-export function Curve({ title, times, series, format, kind, none }: CurveProps) {
+export function Curve({ title, times, series, format, kind, none, select }: CurveProps) {
   const [at, setAt] = useState<number | undefined>()
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<Plot>(undefined)
@@ -31,7 +33,8 @@ export function Curve({ title, times, series, format, kind, none }: CurveProps) 
       const { openPlot } = await import("./plot.ts")
       // the box goes before the effect ends
       if (isGone || box.current === null) return
-      plot.current = openPlot(box.current, { count: series.length, format, kind, point: setAt })
+      const options = { count: series.length, format, kind, point: setAt }
+      plot.current = openPlot(box.current, select === undefined ? options : { ...options, select })
       plot.current.show(times, series)
       setLoaded(true)
     }

@@ -1,5 +1,5 @@
 import UPlot from "uplot"
-import { formatTime } from "../../format.ts"
+import { formatTime } from "../format.ts"
 
 export interface CurveSeries {
   readonly label: string
@@ -15,11 +15,16 @@ export interface Plot {
 export interface PlotOptions {
   /** How many series there are. */
   readonly count: number
-  readonly kind: "stack" | undefined
+  readonly kind: "stack" | "bars" | undefined
+  /** Called with the times between which someone has dragged. */
+  select?(fromMs: number, untilMs: number): void
   format(value: number): string
   /** Called with the index at the pointer; undefined: it has left. */
   point(at: number | undefined): void
 }
+
+/** Pixels; less is a click. */
+const LEAST_DRAG = 5
 
 /** The colours of a stack, from below; the last one is striped, too. */
 const STACK = ["--series-0", "--series-4", "--error"]
@@ -27,7 +32,7 @@ const STACK = ["--series-0", "--series-4", "--error"]
 const DASHES: readonly number[][] = [[], [5, 3], [2, 2], [8, 3, 2, 3], [1, 3]]
 
 /** Draws curves into a box whose size they follow. */
-export function openPlot(box: HTMLElement, { count, kind, format, point }: PlotOptions): Plot {
+export function openPlot(box: HTMLElement, { count, kind, select, format, point }: PlotOptions): Plot {
   const colour = colours(box)
   const font = `11px ${getComputedStyle(box).fontFamily}`
   const axis = {
@@ -42,12 +47,18 @@ export function openPlot(box: HTMLElement, { count, kind, format, point }: PlotO
       height: box.clientHeight,
       ms: 1,
       legend: { show: false },
-      cursor: { y: false, drag: { x: false, y: false }, sync: { key: "pipeline" }, points: { size: 5 } },
-      scales: { y: { range: (_, __, highest) => [0, highest > 0 ? highest * 1.1 : 1] } },
+      cursor: {
+        y: false,
+        drag: { x: select !== undefined, y: false, setScale: false },
+        ...(kind !== "bars" && { sync: { key: "pipeline" } }),
+        points: { size: 5 },
+      },
+      scales: scalesOf(kind),
       axes: [
         { ...axis, space: 64, size: 24, gap: 4, values: (_, times) => times.map(timeOfDay) },
         {
           ...axis,
+          show: kind !== "bars",
           space: 28,
           size: 64,
           gap: 4,
@@ -57,8 +68,8 @@ export function openPlot(box: HTMLElement, { count, kind, format, point }: PlotO
       series: [
         {},
         ...Array.from({ length: count }, (_, n) =>
-          kind === "stack"
-            ? stacked(colour, STACK.length - 1 - n)
+          kind !== undefined
+            ? stacked(colour, count - 1 - n)
             : {
                 stroke: colour(`--series-${n % 5}`),
                 width: 1.5,
@@ -68,7 +79,7 @@ export function openPlot(box: HTMLElement, { count, kind, format, point }: PlotO
               },
         ),
       ],
-      hooks: { setCursor: [({ cursor: { idx } }) => point(idx ?? undefined)] },
+      hooks: hooksOf(point, select),
     },
     undefined,
     box,
@@ -87,6 +98,26 @@ export function openPlot(box: HTMLElement, { count, kind, format, point }: PlotO
     },
   }
 }
+
+const scalesOf = (kind: PlotOptions["kind"]): UPlot.Scales => ({
+  y: { range: (_, __, highest) => [0, highest > 0 ? highest * 1.1 : 1] },
+  // a bar begins before its time
+  ...(kind === "bars" && {
+    x: { range: ({ data: [times] }, first, last) => [2 * first - (times[1] ?? first), last] },
+  }),
+})
+
+const hooksOf = (point: PlotOptions["point"], select: PlotOptions["select"]): UPlot.Hooks.Arrays => ({
+  setCursor: [({ cursor: { idx } }) => point(idx ?? undefined)],
+  setSelect: [
+    (plot) => {
+      const { left, width } = plot.select
+      if (width < LEAST_DRAG) return
+      plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false)
+      select?.(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"))
+    },
+  ],
+})
 
 /** The sums of a stack's series up to each, the highest first: what is drawn later covers its lower part. */
 function sumsOf(series: readonly CurveSeries[]): (number | null)[][] {

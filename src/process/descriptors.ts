@@ -13,7 +13,11 @@ import { limitOf } from "./limits.ts"
 
 /** Held open, and closed when the others are used up: for probes, log files, broker connections. */
 export const SPARE = 24
-const CHECK_MS = 25
+/** Between two checks: short where few descriptors are left for connections that are accepted meanwhile. */
+const SHORTEST_CHECK_MS = 25
+const LONGEST_CHECK_MS = 100
+/** Connections that a client on the same machine can open. */
+const ACCEPTED_PER_MS = 50
 /** On Linux before 6.2, where counting 10,000 descriptors takes 9 ms. */
 const COSTLY_CHECK_MS = 250
 /** Share of what webhook connections may have; all of it would have their listeners closed. */
@@ -32,10 +36,13 @@ let pausedUntilMs = Number.NEGATIVE_INFINITY
 
 /** Has connections closed when descriptors become scarce. @param close at once. @returns ends the watch */
 export function whenScarce(close: () => void): () => void {
-  if (descriptorLimit() === undefined) return () => undefined
+  const soft = descriptorLimit()
+  if (soft === undefined) return () => undefined
   if (closers.size === 0) before = openDescriptors()
   closers.add(close)
-  const timer = setInterval(relieve, sizeOfFolder() > 0 ? CHECK_MS : COSTLY_CHECK_MS).unref()
+  const checkMs = ((1 - SCARCE) * roomOf(soft)) / ACCEPTED_PER_MS
+  const everyMs = Math.min(Math.max(checkMs, SHORTEST_CHECK_MS), LONGEST_CHECK_MS)
+  const timer = setInterval(relieve, sizeOfFolder() > 0 ? everyMs : COSTLY_CHECK_MS).unref()
   return () => {
     clearInterval(timer)
     closers.delete(close)
@@ -47,11 +54,13 @@ export function relieve(): void {
   const soft = descriptorLimit()
   if (soft === undefined || steadyMs() < pausedUntilMs) return
   const open = openDescriptors()
-  const room = soft - reservedDescriptors(soft) - before
-  if (open < before + SCARCE * room) return
+  if (open < before + SCARCE * roomOf(soft)) return
   for (const close of closers) close()
   if (open - openDescriptors() < FEW) pausedUntilMs = steadyMs() + PAUSE_MS
 }
+
+/** Descriptors that connections may have. */
+const roomOf = (soft: number): number => soft - reservedDescriptors(soft) - before
 
 /** This process's limit of open descriptors; undefined: unknown. Read once, while there is one to read it by. */
 export const descriptorLimit = (): number | undefined => (limit ??= { soft: limitOf("Max open files") }).soft

@@ -106,6 +106,8 @@ async function overviewAndTopics(): Promise<void> {
 async function records(): Promise<void> {
   await call("GET", "/api/records", "records?connection=log&topic=payments&limit=2")
   await call("GET", "/api/records", "records?connection=log&topic=none")
+  await call("GET", "/api/records", "records?connection=log&limit=2")
+  await call("GET", "/api/records/counts", "records/counts?connection=log&topic=payments")
   const one = "/api/records/{connection}/{topic}/{partition}/{offset}"
   await call("GET", one, "records/log/payments/0/0")
   await call("GET", one, "records/log/payments/0/99")

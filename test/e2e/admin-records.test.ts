@@ -1,5 +1,13 @@
 import { beforeAll, expect, test } from "bun:test"
-import type { LiveRecords, Overview, RecordDetail, RecordPage } from "../../src/admin/api/shapes.ts"
+import type {
+  LiveRecords,
+  Overview,
+  RecordCounts,
+  RecordDetail,
+  RecordPage,
+  RecordSummary,
+  TopicOverview,
+} from "../../src/admin/api/shapes.ts"
 import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { serverSentEvents } from "../support/sse.ts"
 
@@ -117,6 +125,49 @@ test("a live tail gets what comes, and continues after a break without a gap", a
   expect(numbers).toEqual([100, 101, 102, 103, 104])
 }, 20_000)
 
+test("all topics of a connection are read as one: pages, live with a break, and counts", async () => {
+  for (const n of [1, 2, 3]) for (const name of ["live", "measured"]) await post(n, name)
+  const paged: RecordSummary[] = []
+  let older: string | null = null
+  do {
+    const before: string = older === null ? "" : `&before=${older}`
+    const page: RecordPage = await get(`records?connection=log&limit=7${before}`)
+    expect(page.left_out).toBe(0)
+    paged.push(...page.records)
+    older = page.older
+  } while (older !== null)
+  const times = paged.map(({ timestamp }) => timestamp)
+  expect(times).toEqual(times.toSorted((a, b) => b - a))
+  const places = new Set(paged.map((it) => `${it.topic}/${it.partition}@${it.offset}`))
+  expect(places.size).toBe(paged.length)
+  const topics = await get<TopicOverview[]>("topics")
+  expect(places.size).toBe(topics.reduce((sum, { records }) => sum + records, 0))
+  const { counts } = await get<RecordCounts>(`records/counts?connection=log&until=${times[0]! + 1}`)
+  expect(counts.reduce((sum, it) => sum + it, 0)).toBe(places.size)
+  const filtered = await get<RecordPage>("records?connection=log&where=text=invoice.PAID&limit=500")
+  expect(new Set(filtered.records.map(({ topic }) => topic))).toEqual(
+    new Set(["invoices", "live", "measured"]),
+  )
+
+  const url = `${running.adminUrl}/api/records/live?connection=log`
+  let id: string | undefined
+  const next = async (count: number): Promise<string[]> => {
+    const seen: string[] = []
+    const isFirst = id === undefined
+    for await (const event of serverSentEvents(url, isFirst ? {} : { headers: { "Last-Event-ID": id! } })) {
+      if (isFirst && id === undefined) await Promise.all([post(1, "live"), post(2, "measured")])
+      id = event.id
+      for (const { topic, preview } of (event.data as LiveRecords).records)
+        seen.push(`${topic} ${(JSON.parse(preview) as { n: number }).n}`)
+      if (seen.length >= count) break
+    }
+    return seen.toSorted()
+  }
+  expect(await next(2)).toEqual(["live 1", "measured 2"])
+  await Promise.all([post(3, "live"), post(4, "measured"), post(5, "measured")])
+  expect(await next(3)).toEqual(["live 3", "measured 4", "measured 5"])
+})
+
 test("of a flood a live tail gets the newest, and how many it skipped", async () => {
   const body = JSON.stringify(Array.from({ length: 300 }, (_, n) => ({ n })))
   const seen: (readonly [skipped: number, offsets: number[]])[] = []
@@ -166,7 +217,7 @@ test("at most 16 streams are open, and a closed one makes room", async () => {
 
 test.each([
   ["records", 400],
-  ["records?connection=log", 400],
+  ["records?topic=invoices", 400],
   ["records?connection=other&topic=x", 404],
   ["records?connection=log&topic=other", 404],
   [`records?${topic}&limit=0`, 400],

@@ -257,6 +257,24 @@ describe.skipIf(!hasBrowser())("Events", () => {
     expect(faults).toEqual([])
   }, 30_000)
 
+  test("all topics of a connection are shown at once, live; an opened event keeps them", async () => {
+    await publishBulk("burst", 1)
+    const { page, faults } = await open("#/events/log/payments")
+    await rowOf(page, sent - 1).waitFor()
+    await page.getByLabel("Topic", { exact: true }).selectOption({ label: "All topics of log" })
+    await page.waitForURL((url) => url.hash === "#/events/log")
+    await page.locator('.record[data-topic="burst"]').first().waitFor()
+    const n = await publish()
+    const row = page.locator(`.record[data-topic="payments"][data-place="0:${n}"]`)
+    await row.click()
+    await page.getByRole("heading", { name: TYPES[n % TYPES.length]! }).waitFor()
+    expect(new URL(page.url()).hash).toBe(`#/events/log/payments/0/${n}?all=true`)
+    await press(page, "j")
+    await page.waitForURL((url) => url.hash.startsWith("#/events/log/burst/0/"))
+    expect(await page.locator('.record[data-topic="burst"]').count()).toBeGreaterThan(0)
+    expect(faults).toEqual([])
+  }, 30_000)
+
   test("100,000 events scroll without long frames; the document holds some dozens of rows, memory some thousands", async () => {
     await publishBulk("bulk", 100)
     const { page, faults } = await open("#/events/log/bulk")

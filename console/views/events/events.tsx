@@ -25,7 +25,7 @@ export function Events() {
   const topics = useLoad((signal) => get<TopicOverview[]>("topics", {}, signal), [])
   const isFirstRun = useIsFirstRun()
   const sources = sourcesOf(topics.value ?? [], place.source)
-  const source = place.source ?? sources[0]
+  const source = place.source ?? sources.find(({ topic }) => topic !== undefined)
   if (isFirstRun === true && place.source === undefined) return <FirstRun />
   if (topics.error !== undefined && source === undefined)
     return <ErrorNote error={topics.error} retry={topics.reload} />
@@ -44,13 +44,15 @@ export function Events() {
   )
 }
 
-/** Topics of pipelines first: they are listed before their first event. */
+/** Topics of pipelines first: they are listed before their first event. All of a connection are one more, where it has several. */
 function sourcesOf(topics: readonly TopicOverview[], linked: Source | undefined): readonly Source[] {
   const all = [...(overview.value?.pipelines ?? []), ...topics, ...(linked === undefined ? [] : [linked])]
-  const sources = all.map(
-    ({ connection, topic }) => [`${connection}\n${topic}`, { connection, topic }] as const,
-  )
-  return [...new Map(sources).values()]
+  const byConnection = Map.groupBy(all, ({ connection }) => connection)
+  return [...byConnection].flatMap(([connection, of]) => {
+    const names = new Set(of.map(({ topic }) => topic))
+    if (names.size > 1) names.add(undefined)
+    return [...names].map((topic) => ({ connection, topic }))
+  })
 }
 
 /** A tail that is open while the component is shown. */
@@ -87,11 +89,9 @@ function TopicEvents({ place, source, sources }: TopicEventsProps) {
     const next = Math.min(Math.max(at < 0 ? 0 : at + by, 0), tail.count - 1)
     const record = tail.row(next)
     if (record === undefined) return
-    const { partition, offset } = record
     list.current?.reveal(next)
-    setCursor({ partition, offset, isNew: true })
-    if (opened !== undefined)
-      navigate(hrefOfPlace({ ...place, record: { partition, offset } }), { replace: true })
+    setCursor({ ...record, isNew: true })
+    if (opened !== undefined) navigate(hrefOfPlace({ ...place, record }), { replace: true })
   }
   const toggle = (): void => {
     if (!tail.isPaused.peek()) return tail.pause()

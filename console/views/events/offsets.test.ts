@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { beforeThese, withThese } from "./offsets.ts"
 
-const at = (partition: number, offset: number) => ({ partition, offset })
+const at = (slot: number, offset: number) => ({ slot, offset })
 
 test("what is before the records of a live event is named by partition", () => {
   expect(beforeThese([at(0, 7), at(0, 8), at(3, 1)], "0:9.2:5.3:2")).toBe("0:7.2:5.3:1")

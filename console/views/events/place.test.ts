@@ -12,7 +12,19 @@ const source = { connection: "log", topic: "payments" }
 test.each([
   ["#/events", { ...nothing, source: undefined }],
   ["#/events/log/payments", { ...nothing, source }],
-  ["#/events/log/payments/0/42", { ...nothing, source, record: { partition: 0, offset: 42 } }],
+  [
+    "#/events/log/payments/0/42",
+    { ...nothing, source, record: { topic: "payments", partition: 0, offset: 42 } },
+  ],
+  ["#/events/log", { ...nothing, source: { connection: "log", topic: undefined } }],
+  [
+    "#/events/log/payments/0/42?all=true",
+    {
+      ...nothing,
+      source: { connection: "log", topic: undefined },
+      record: { topic: "payments", partition: 0, offset: 42 },
+    },
+  ],
   [
     "#/events/log/payments?where=%2Ftype+%3D+a*&range=15m",
     { source, record: undefined, filter: "/type = a*", range: { ...nothing.range, range: "15m" } },

@@ -28,10 +28,10 @@ interface RecordDetailPanelProps {
 export function RecordDetailPanel({ source, place, filterBy, close }: RecordDetailPanelProps) {
   const { value, error, reload } = useLoad(
     (signal) => {
-      const path = [source.connection, source.topic, place.partition, place.offset].map(encodeURIComponent)
+      const path = [source.connection, place.topic, place.partition, place.offset].map(encodeURIComponent)
       return get<RecordDetail>(`records/${path.join("/")}`, {}, signal)
     },
-    [source.connection, source.topic, place.partition, place.offset],
+    [source.connection, place.topic, place.partition, place.offset],
   )
   if (error !== undefined) return <ErrorNote error={error} retry={reload} />
   if (value === undefined) return <Skeleton rows={8} />
@@ -139,7 +139,7 @@ function Headers({ headers, filterBy }: Pick<RecordDetail, "headers"> & Pick<Ope
 }
 
 /** The Replay view with this record as its range. */
-const replayHref = ({ connection, topic }: Source, { partition, offset }: RecordPlace): string =>
+const replayHref = ({ connection }: Source, { topic, partition, offset }: RecordPlace): string =>
   hrefOf("replay", [], {
     connection,
     topic,

@@ -44,10 +44,16 @@ export function RecordList({ tail, opened, cursor, hasFilter, ...props }: Record
   }, [cursor])
   const count = tail.count
   const error = tail.error.value
-  const columns = `${tail.has.type.value ? "has-type" : ""} ${tail.has.key.value ? "has-id" : ""}`
+  const columns = `${tail.query.topic === undefined ? "has-topic" : ""} ${tail.has.type.value ? "has-type" : ""} ${tail.has.key.value ? "has-id" : ""}`
   return (
     <div class="record-list" ref={list}>
       <FreshNote tail={tail} show={() => handle.current?.toTop()} />
+      {tail.leftOut.value > 0 && (
+        <p class="record-note">
+          These are the topics with the newest events; {formatCounted(tail.leftOut.value, "other topic")} can
+          be chosen above.
+        </p>
+      )}
       {tail.skipped.value > 0 && (
         <p class="record-note">
           {formatCounted(tail.skipped.value, "event")} came faster than they are searched live.{" "}
@@ -75,16 +81,16 @@ export function RecordList({ tail, opened, cursor, hasFilter, ...props }: Record
         }}
         row={(index) => {
           const record = tail.row(index)!
-          const { partition, offset } = record
+          const { slot, offset } = record
           return (
             <RecordRow
-              key={`${partition}:${offset}`}
+              key={`${slot}:${offset}`}
               record={record}
               position={index + 1}
               href={props.hrefTo(record)}
               isOpen={isSame(record, opened)}
               isCursor={cursor !== undefined && isSame(record, cursor)}
-              focused={() => props.moveTo({ partition, offset, isNew: false })}
+              focused={() => props.moveTo({ ...record, isNew: false })}
             />
           )
         }}
@@ -100,6 +106,7 @@ const Heads = ({ columns }: { columns: string }) => (
   <div class={`record-heads ${columns}`} aria-hidden="true">
     <div class="record list-row">
       <span class="time">Time</span>
+      <span class="record-topic">Topic</span>
       <span class="record-type">Type</span>
       <span class="record-id">Id or key</span>
       <span class="record-preview">Value</span>
@@ -160,17 +167,19 @@ interface RecordRowProps {
 }
 
 function RecordRow({ record, position, href, isOpen, isCursor, focused }: RecordRowProps) {
-  const { partition, offset, timestamp, type, event_id, key, preview, bytes } = record
+  const { topic, partition, offset, timestamp, type, event_id, key, preview, bytes } = record
   return (
     <li aria-setsize={-1} aria-posinset={position}>
       <a
         class={`record list-row ${isCursor ? "row-cursor" : ""}`}
         href={href}
+        data-topic={topic}
         data-place={`${partition}:${offset}`}
         aria-current={isOpen ? "true" : undefined}
         onFocus={focused}
       >
         <Time ms={timestamp} />
+        <span class="record-topic">{topic}</span>
         <span class="record-type">{type}</span>
         <span class="record-id">{event_id ?? key}</span>
         <span class="record-preview">{preview}</span>

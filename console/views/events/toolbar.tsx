@@ -57,7 +57,7 @@ function TopicPicker({ sources, chosen, choose }: TopicPickerProps) {
             (it, n) =>
               it.connection === connection && (
                 <option key={it.topic} value={String(n)}>
-                  {it.topic}
+                  {it.topic ?? `All topics of ${connection}`}
                 </option>
               ),
           )}

@@ -42,6 +42,8 @@ export class TopicTail {
   readonly skipped = signal(0)
   /** Records that were looked at since one was found. */
   readonly searched = signal(0)
+  /** Topics that are too many to be read with the others. */
+  readonly leftOut = signal(0)
   /** Whether a record has one, so that columns do not come and go. */
   readonly has = { type: signal(false), key: signal(false) }
   /** The selected record. */
@@ -169,6 +171,7 @@ export class TopicTail {
       for (let search = 0; search < MOST_SEARCHES; search++) {
         const page = await this.#page(from, this.#records.length < FIRST_LIMIT ? FIRST_LIMIT : LIMIT)
         if (list !== this.#list) return
+        this.leftOut.value = page.left_out
         this.#addOlder(page)
         this.#note(page.records)
         this.searched.value = page.records.length > 0 ? 0 : this.searched.value + page.scanned

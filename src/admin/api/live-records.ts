@@ -8,6 +8,8 @@ import type { LiveRecords, RecordSummary } from "./shapes.ts"
 
 /** Pause between two polls of a topic, in milliseconds. */
 const POLL_MS = 200
+/** At least that for each partition: many cost no more than some. */
+const PARTITION_MS = 5
 /** While more comes than is sent: no one reads so fast, and each poll costs the service half a millisecond. */
 const FLOODED_MS = 800
 /** Polls in a row that found more, within a second: a single burst is shown at once. */
@@ -59,6 +61,7 @@ export async function liveRecords(options: LiveOptions): Promise<void> {
         floodedPolls = countOf(added) > (max * waitMs) / POLL_MS ? floodedPolls + 1 : 0
         waitMs = floodedPolls >= FLOODED_POLLS ? FLOODED_MS : POLL_MS
       }
+      waitMs = Math.max(waitMs, ranges.length * PARTITION_MS)
     } catch (error) {
       if (!(error instanceof HooklineError) || error.code !== "unavailable") throw error
       mayHaveMissed = next !== undefined

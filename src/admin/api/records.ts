@@ -1,19 +1,16 @@
-import { isUtf8 } from "node:buffer"
 import { Type } from "./shape.ts"
+import { allTopics, MOST_PARTITIONS, partitionOfSlot } from "../../brokers/all-topics.ts"
 import type { LogReader, StoredRecord, TopicInfo } from "../../brokers/broker.ts"
 import { parseCondition, type Matches } from "../../brokers/record-filter.ts"
 import { countByTime } from "../../brokers/record-counts.ts"
 import { recordsBefore } from "../../brokers/records-before.ts"
-import { isJson } from "../../json/check.ts"
-import { parsePointer } from "../../json/pointer.ts"
+import type { Service } from "../service.ts"
 import { maskHeader } from "../../verify/explain/mask-request.ts"
-import { headerNameIn, placesOf } from "../../verify/presets/event-locations.ts"
-import { withoutSchemaId } from "../../json/schema-id.ts"
-import type { PipelineInfo, Service } from "../service.ts"
 import { liveRecords } from "./live-records.ts"
 import type { LiveDeps } from "./live.ts"
 import { before, formatOffsets, parseOffsets } from "./offsets.ts"
 import { ApiError, problemOf } from "./problem.ts"
+import { pipelineOf, summarizer } from "./record-summary.ts"
 import { route, type ApiRoute } from "./route.ts"
 import {
   LiveRecords,
@@ -34,12 +31,21 @@ const CONDITION = Type.Optional(
   }),
 )
 const TOPIC = { connection: Type.String({ maxLength: 249 }), topic: Type.String({ maxLength: 249 }) }
+const TOPICS = {
+  ...TOPIC,
+  topic: Type.Optional(
+    Type.String({
+      maxLength: 249,
+      description: "Missing: all topics of the connection, those with the newest events first.",
+    }),
+  ),
+}
 const time = Type.Optional(Type.Number({ description: "Milliseconds since 1970." }))
 /** Parts of a range in which records are counted. */
 const BARS = 60
 const MAX_OFFSET = Number.MAX_SAFE_INTEGER
 
-type RecordsDeps = Pick<LiveDeps, "service" | "streams" | "failed">
+type RecordsDeps = Pick<LiveDeps, "service" | "sampler" | "streams" | "failed">
 
 export const recordRoutes = (deps: RecordsDeps): ApiRoute[] => [
   topicsRoute(deps),
@@ -65,6 +71,42 @@ async function readLog<T>(
   }
 }
 
+/** What is read: a topic, or all of a connection as one. */
+interface Opened {
+  readonly reader: LogReader
+  readonly topic: string
+  readonly summarize: (record: StoredRecord) => RecordSummary
+  readonly leftOut: () => number
+}
+
+/** @param within slots of the topics, where no topic is named; undefined: of any */
+const readTopics = <T>(
+  { service, sampler }: RecordsDeps,
+  { connection, topic }: { readonly connection: string; readonly topic?: string | undefined },
+  within: ReadonlyMap<number, number> | undefined,
+  use: (opened: Opened) => Promise<T>,
+): Promise<T> =>
+  readLog(service, connection, async (reader) => {
+    const summarizers = new Map<string, ReturnType<typeof summarizer>>()
+    const summarize = (record: StoredRecord): RecordSummary =>
+      summarizers.getOrInsertComputed(record.topic, (it) => summarizer(pipelineOf(service, connection, it)))(
+        record,
+      )
+    if (topic !== undefined) return use({ reader, topic, summarize, leftOut: () => 0 })
+    const of = service.pipelines().filter((it) => it.connection === connection)
+    const newest = of
+      .map(({ id, topic }) => ({ topic, lastMs: sampler.history.of(id).lastMs ?? 0 }))
+      .toSorted((a, b) => b.lastMs - a.lastMs)
+    const others = newest.length < MOST_PARTITIONS ? await reader.topics() : []
+    const all = allTopics(reader, new Set([...newest, ...others].map(({ topic }) => topic)), within)
+    return use({
+      reader: all,
+      topic: "",
+      summarize: (record) => ({ ...summarize(record), partition: partitionOfSlot(record.partition) }),
+      leftOut: () => all.leftOut,
+    })
+  })
+
 const topicsRoute = ({ service }: RecordsDeps): ApiRoute =>
   route("GET /api/topics", {
     summary: "The topics of all connections that answer.",
@@ -78,11 +120,11 @@ const topicsRoute = ({ service }: RecordsDeps): ApiRoute =>
     },
   })
 
-const pageRoute = ({ service }: RecordsDeps): ApiRoute =>
+const pageRoute = (deps: RecordsDeps): ApiRoute =>
   route("GET /api/records", {
-    summary: "Records of a topic, the newest first.",
+    summary: "Records of a topic, or of all, the newest first.",
     query: Type.Object({
-      ...TOPIC,
+      ...TOPICS,
       partition: Type.Optional(Type.Integer({ minimum: 0 })),
       since: time,
       until: time,
@@ -91,64 +133,57 @@ const pageRoute = ({ service }: RecordsDeps): ApiRoute =>
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_RECORDS, default: 50 })),
     }),
     response: RecordPage,
-    answer: ({
-      query: { connection, topic, partition, since, until, where, limit = 50, ...query },
-      request,
-    }) =>
-      readLog(service, connection, async (reader) => {
-        const matches = conditionOf(where)
-        const offsets = query.before === undefined ? undefined : parseOffsets(query.before)
-        if (query.before !== undefined && offsets === undefined)
-          throw new ApiError(400, "query, before: is not the `older` of a page")
+    async answer({ query: { partition, since, until, where, limit = 50, ...query }, request }) {
+      const matches = conditionOf(where)
+      const offsets = query.before === undefined ? undefined : parseOffsets(query.before)
+      if (query.before !== undefined && offsets === undefined)
+        throw new ApiError(400, "query, before: is not the `older` of a page")
+      return readTopics(deps, query, offsets, async ({ reader, topic, summarize, leftOut }) => {
         const all = await reader.ranges(topic, { sinceMs: since, untilMs: until })
         const wanted = partition === undefined ? all : all.filter((it) => it.partition === partition)
         const { records, older, scanned } = await recordsBefore(
           reader,
           topic,
           offsets === undefined ? wanted : before(wanted, offsets),
-          {
-            limit,
-            maxScanned: MAX_SCANNED,
-            matches,
-            toValue: summarizer(pipelineOf(service, connection, topic)),
-            signal: request.signal,
-          },
+          { limit, maxScanned: MAX_SCANNED, matches, toValue: summarize, signal: request.signal },
         )
         const next = formatOffsets(new Map(older.map((range) => [range.partition, range.end])))
-        return { records: [...records], older: next === "" ? null : next, scanned }
-      }),
+        return { records: [...records], older: next === "" ? null : next, scanned, left_out: leftOut() }
+      })
+    },
   })
 
-const countsRoute = ({ service }: RecordsDeps): ApiRoute =>
+const countsRoute = (deps: RecordsDeps): ApiRoute =>
   route("GET /api/records/counts", {
     summary: "How many records of a topic came when, for a histogram.",
-    query: Type.Object({ ...TOPIC, since: time, until: time }),
+    query: Type.Object({ ...TOPICS, since: time, until: time }),
     response: RecordCounts,
-    answer: ({ query: { connection, topic, since, until }, request: { signal } }) =>
-      readLog(service, connection, async (reader) => {
+    answer: ({ query: { since, until, ...query }, request: { signal } }) =>
+      readTopics(deps, query, undefined, async ({ reader, topic }) => {
         const times = { sinceMs: since, untilMs: until }
         const { sinceMs, untilMs, counts } = await countByTime(reader, topic, times, { parts: BARS, signal })
         return { since: sinceMs, until: untilMs, counts: [...counts] }
       }),
   })
 
-const liveRoute = ({ service, streams, failed }: RecordsDeps): ApiRoute =>
+const liveRoute = (deps: RecordsDeps): ApiRoute =>
   route("GET /api/records/live", {
-    summary: "New records of a topic as they come. Last-Event-ID goes on where a stream broke off.",
-    query: Type.Object({ ...TOPIC, where: CONDITION }),
+    summary:
+      "New records of a topic, or of all, as they come. Last-Event-ID goes on where a stream broke off.",
+    query: Type.Object({ ...TOPICS, where: CONDITION }),
     events: { records: LiveRecords },
-    async answer({ query: { connection, topic, where }, request, connection: client }) {
+    async answer({ query: { where, ...query }, request, connection: client }) {
       const matches = conditionOf(where)
-      const summarize = summarizer(pipelineOf(service, connection, topic))
-      const last = parseOffsets(request.headers.get("last-event-id") ?? "")
+      const offsets = parseOffsets(request.headers.get("last-event-id") ?? "")
+      const last = offsets !== undefined && offsets.size > 0 ? offsets : undefined
       // fails here rather than in the stream
-      await readLog(service, connection, (reader) => reader.ranges(topic))
-      return streams.answer(request, client, (stream) => {
-        void readLog(service, connection, (reader) =>
-          liveRecords({ reader, topic, matches, summarize, last, stream }),
+      await readTopics(deps, query, last, ({ reader, topic }) => reader.ranges(topic))
+      return deps.streams.answer(request, client, (stream) => {
+        void readTopics(deps, query, last, (opened) =>
+          liveRecords({ ...opened, matches, last, stream }),
         ).catch((error: unknown) => {
           stream.end()
-          if (problemOf(error) === undefined) failed(error)
+          if (problemOf(error) === undefined) deps.failed(error)
         })
       })
     },
@@ -204,74 +239,9 @@ function none(error: unknown): TopicInfo[] {
   return []
 }
 
-/** The first pipeline whose sink publishes to a topic. */
-const pipelineOf = (service: Service, connection: string, topic: string): PipelineInfo | undefined =>
-  service.pipelines().find((it) => it.connection === connection && it.topic === topic)
-
 /** @throws ApiError 400 */
 function conditionOf(text: string | undefined): Matches | undefined {
   return text === undefined || text === "" ? undefined : parseCondition(text)
 }
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64")
-
-const PREVIEW_BYTES = 256
-const KEY_BYTES = 256
-
-/** Texts that senders choose: what is shown of a type or id. */
-const TEXT_BYTES = 200
-
-/**
- * Makes the summaries of a topic's records.
- *
- * @param pipeline the first that publishes to the topic; undefined: none does
- */
-function summarizer(pipeline: PipelineInfo | undefined): (record: StoredRecord) => RecordSummary {
-  const type = partOf(pipeline, "type")
-  const id = partOf(pipeline, "id")
-  return (record) => {
-    const { partition, offset, timestampMs, key, value } = record
-    const body = withoutSchemaId(value)
-    const json = isJson(body)
-    return {
-      partition,
-      offset,
-      timestamp: timestampMs,
-      key: key === undefined ? null : textOf(key, KEY_BYTES),
-      bytes: value.length,
-      type: type(record, json) ?? null,
-      event_id: id(record, json) ?? null,
-      preview: textOf(body, PREVIEW_BYTES),
-    }
-  }
-}
-
-type Part = (record: StoredRecord, isJson: boolean) => string | undefined
-
-/** Where records have the event's id or type: in the body, or in a header that the sink writes; else in a member `id` or `type`. */
-function partOf(pipeline: PipelineInfo | undefined, part: "id" | "type"): Part {
-  const { event = {}, recordHeaders = new Map<string, string>() } = pipeline ?? {}
-  const finders = [...placesOf(event, part), `json:/${part}`].flatMap(
-    (place): ((...of: Parameters<Part>) => Uint8Array | undefined)[] => {
-      const find = place.startsWith("json:") ? parsePointer(place.slice("json:".length)) : undefined
-      if (find !== undefined) return [({ value }, json) => (json ? find(withoutSchemaId(value)) : undefined)]
-      const header =
-        recordHeaders.get(`event:${part}`) ?? recordHeaders.get(place) ?? headerNameIn(place)?.toLowerCase()
-      return header === undefined ? [] : [({ headers }) => headers.find(([name]) => name === header)?.[1]]
-    },
-  )
-  return (record, json) => {
-    for (const find of finders) {
-      const found = find(record, json)
-      if (found !== undefined) return textOf(found, TEXT_BYTES)
-    }
-    return undefined
-  }
-}
-
-/** The beginning of bytes as text; what is not UTF-8 becomes U+FFFD. */
-function textOf(bytes: Uint8Array, maxBytes: number): string {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, maxBytes)).toString()
-  // a character that the limit cuts is no fault of the bytes
-  return bytes.length > maxBytes && isUtf8(bytes) ? text.replace(/\ufffd+$/, "") : text
-}

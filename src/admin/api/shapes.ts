@@ -201,7 +201,9 @@ export const TopicOverview = Type.Object({
 
 /** A record in a list. `type` and `event_id` are the event's by its preset, else its members `type` and `id`. */
 export const RecordSummary = Type.Object({
+  topic: Type.String(),
   partition: Type.Integer(),
+  slot: Type.Integer({ description: "Its partition in `older` and in the ids of live events." }),
   offset: Type.Integer(),
   timestamp: time,
   key: nullable(Type.String()),
@@ -215,6 +217,7 @@ export const RecordPage = Type.Object({
   records: Type.Array(RecordSummary, { description: "The newest first." }),
   older: nullable(Type.String({ description: "Value of `before` for the next page; null: there is none." })),
   scanned: count,
+  left_out: Type.Integer({ description: "Topics that are too many to be read with the others." }),
 })
 
 export const RecordCounts = Type.Object({

@@ -70,14 +70,16 @@ const FIRST_PARTITIONS = "SELECT id, name, 0 AS partition, first_offset, first_p
 const OTHER_PARTITIONS = `SELECT id, name, number AS partition, partitions.first_offset, partitions.first_position
    FROM partitions JOIN topics ON id = topic_id`
 
-/** By topic, then number. A file that a writer has just begun, or that is of an earlier version, has fewer tables. */
-export function partitionRows(db: Database): PartitionRow[] {
+/** By topic, then number; of one topic, where it is named. A file that a writer has just begun, or that is of an earlier version, has fewer tables. */
+export function partitionRows(db: Database, topic?: string): PartitionRow[] {
   const tables = db
     .query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE name IN ('topics', 'partitions')")
     .all()
   if (tables.length === 0) return []
   const all = tables.length === 1 ? FIRST_PARTITIONS : `${FIRST_PARTITIONS} UNION ALL ${OTHER_PARTITIONS}`
-  return db.query<PartitionRow, []>(`${all} ORDER BY name, partition`).all()
+  const wanted = topic === undefined ? all : `SELECT * FROM (${all}) WHERE name = ?1`
+  const values = topic === undefined ? [] : [topic]
+  return db.query<PartitionRow, string[]>(`${wanted} ORDER BY name, partition`).all(...values)
 }
 
 /** undefined: there is none. */

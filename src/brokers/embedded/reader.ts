@@ -168,10 +168,9 @@ export class EmbeddedReader implements LogReader {
 
   /** By number. */
   #partitionsOf(topic: string): PartitionRow[] {
-    const all = partitionRows(this.#db)
-    const rows = all.filter(({ name }) => name === topic)
+    const rows = partitionRows(this.#db, topic)
     if (rows.length > 0) return rows
-    const names = [...new Set(all.map(({ name }) => name))]
+    const names = [...new Set(partitionRows(this.#db).map(({ name }) => name))]
     throw new HooklineError(
       "no_topic",
       `The log has no topic ${topic}${suggest(topic, names, (name) => name) || "; it has none at all"}`,

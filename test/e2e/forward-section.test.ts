@@ -334,6 +334,13 @@ test("a position of hookline forward under the section's id is taken over, and t
   expect(refused).toMatchObject({ status: 64, stderr: expect.stringContaining("[forward:app]") })
 })
 
+test("a file may have no pipeline, where it has a section that posts", async () => {
+  using folder = temporaryFolder()
+  const section = `[forward:app]${configuration("http://127.0.0.1:9/hook").split("[forward:app]")[1]}`
+  await Bun.write(join(folder.path, "pipelines.conf"), `[connection:log]\ndirectory = log\n${section}`)
+  expect(await hookline(["check"], { cwd: folder.path })).toMatchObject({ status: 0 })
+})
+
 test.each([
   ["from = nowhere/hooks", "from: unknown connection"],
   ["from = log", "from: "],

@@ -88,6 +88,21 @@ describe("a handler", () => {
     await until("handled", () => other.events.length === 3)
   })
 
+  test("runs in an application without a pipeline", async () => {
+    const connection = memoryConnection()
+    const post = await start(() => {}, {}, connection)
+    await post("a")
+    const { events, handler } = kept()
+    const worker = new Application({ service: { logLevel: "silent" } })
+    await using ended = new AsyncDisposableStack()
+    ended.defer(() => worker.stop())
+    worker.registerConnection("log", connection)
+    worker.handle("log/t", handler, { group: "worker", begin: "beginning" })
+    await worker.start()
+    await post("b")
+    await until("handled", () => events.length === 2)
+  })
+
   test("of a log in memory is paused and resumed by the admin API", async () => {
     const admin = { host: "127.0.0.1", port: await freePort() }
     const { events, handler } = kept()

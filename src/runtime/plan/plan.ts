@@ -186,6 +186,7 @@ function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
     pipelines: draft.pipelines ?? [],
     registry,
     around,
+    delivers: (configuration?.forwards.size ?? 0) + (draft.handlers?.length ?? 0) > 0,
     fileDefaults: resolveDefaults(draft, defined, problems),
     problems,
     unchanged,

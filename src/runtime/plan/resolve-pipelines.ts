@@ -47,6 +47,8 @@ interface Reading {
   /** `[defaults:…]`, by component. */
   readonly fileDefaults: ReadonlyMap<Component, FileSection>
   readonly problems: Problems
+  /** Whether there may be no pipeline, since records of topics are delivered. */
+  readonly delivers?: boolean
   /** Pipelines of the file that need not be read, by id. */
   readonly unchanged?: ReadonlyMap<string, ResolvedPipeline>
 }
@@ -73,7 +75,7 @@ export function* resolvePipelines(reading: Reading): Steps<ResolvedPipeline[]> {
     resolved.push(unchanged?.get(id) ?? fromFile(id, declared, reading))
     yield
   }
-  if (resolved.length === 0 && configuration?.lacksSections !== true) {
+  if (resolved.length === 0 && configuration?.lacksSections !== true && reading.delivers !== true) {
     problems.add(
       { line: undefined },
       configuration === undefined

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { Backoff } from "./backoff.ts"
-import { within } from "./clock.ts"
+import { repeat, within } from "./clock.ts"
 import { Lasting, rarely } from "./lasting.ts"
 
 const never = new Promise<never>(() => {})
@@ -25,6 +25,25 @@ test("a promise that fails after a bounded wait is no unhandled rejection", asyn
   expect(await within(1, promise, () => "late")).toBe("late")
   reject(new Error("after the end"))
   await new Promise(setImmediate)
+})
+
+test("callbacks of one period are called together, also one that was added twice, until each is ended", async () => {
+  const calls: string[] = []
+  const turn = (): Promise<void> =>
+    new Promise((resolve) => {
+      const end = repeat(5, () => (end(), resolve()))
+    })
+  const callback = (): void => void calls.push("twice")
+  const ends = [repeat(5, callback), repeat(5, callback), repeat(5, () => calls.push("once"))]
+  await turn()
+  expect(calls).toEqual(["twice", "twice", "once"])
+  ends[0]!()
+  await turn()
+  expect(calls.slice(3)).toEqual(["twice", "once"])
+  for (const end of ends) end()
+  const ended = calls.length
+  await turn()
+  expect(calls).toHaveLength(ended)
 })
 
 test("pauses double up to the longest, and begin anew after a reset", () => {

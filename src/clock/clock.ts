@@ -20,6 +20,26 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
+/** Callbacks by their period, which share a timer: an idle process wakes up once for all of them. */
+const repeated = new Map<number, { readonly timer: Timer; readonly callbacks: Set<() => void> }>()
+
+/** Calls back again and again, which keeps no process running. @returns ends it */
+export function repeat(everyMs: number, callback: () => void): () => void {
+  const { timer, callbacks } = repeated.getOrInsertComputed(everyMs, () => {
+    const all = new Set<() => void>()
+    return { timer: setInterval(() => all.forEach((it) => it()), everyMs).unref(), callbacks: all }
+  })
+  // its own function: the same callback may be added twice
+  const one = (): void => callback()
+  callbacks.add(one)
+  return () => {
+    callbacks.delete(one)
+    if (callbacks.size > 0 || repeated.get(everyMs)?.timer !== timer) return
+    clearInterval(timer)
+    repeated.delete(everyMs)
+  }
+}
+
 /** Resolves when the signal aborts. */
 export function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -7,6 +7,7 @@ import {
   reservedDescriptors,
   SPARE,
 } from "../process/descriptors.ts"
+import { repeat } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Listener } from "./listener.ts"
@@ -34,7 +35,7 @@ export class ConnectionLimit {
   readonly #descriptors = descriptorLimit()
   /** Descriptors open at the start. */
   readonly #before: number = 0
-  readonly #timer: Timer | undefined
+  readonly #endChecks: (() => void) | undefined
   #spare: number[] = []
   #max = Number.POSITIVE_INFINITY
   isFull = false
@@ -52,7 +53,7 @@ export class ConnectionLimit {
       throw new HooklineError("listen", text)
     }
     this.#takeSpare()
-    this.#timer = setInterval(() => this.#check(), CHECK_MS).unref()
+    this.#endChecks = repeat(CHECK_MS, () => this.#check())
   }
 
   /** @param max undefined: as many as descriptors allow, the upper bound in any case */
@@ -63,7 +64,7 @@ export class ConnectionLimit {
   }
 
   end(): void {
-    clearInterval(this.#timer)
+    this.#endChecks?.()
     this.#releaseSpare()
   }
 

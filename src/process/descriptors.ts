@@ -1,5 +1,5 @@
 import { readdirSync, statSync } from "node:fs"
-import { steadyMs } from "../clock/clock.ts"
+import { repeat, steadyMs } from "../clock/clock.ts"
 import { limitOf } from "./limits.ts"
 
 /*
@@ -42,9 +42,9 @@ export function whenScarce(close: () => void): () => void {
   closers.add(close)
   const checkMs = ((1 - SCARCE) * roomOf(soft)) / ACCEPTED_PER_MS
   const everyMs = Math.min(Math.max(checkMs, SHORTEST_CHECK_MS), LONGEST_CHECK_MS)
-  const timer = setInterval(relieve, sizeOfFolder() > 0 ? everyMs : COSTLY_CHECK_MS).unref()
+  const endChecks = repeat(sizeOfFolder() > 0 ? everyMs : COSTLY_CHECK_MS, relieve)
   return () => {
-    clearInterval(timer)
+    endChecks()
     closers.delete(close)
   }
 }

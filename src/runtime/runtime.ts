@@ -2,7 +2,7 @@ import { Captures } from "../admin/captured.ts"
 import type { ActivitySample } from "../admin/history.ts"
 import type { Exclusion, Readiness, Receiver } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
-import { steadyMs } from "../clock/clock.ts"
+import { repeat, steadyMs } from "../clock/clock.ts"
 import { inSlices, nextTurn, type Steps } from "../clock/slices.ts"
 import { HooklineError } from "../errors.ts"
 import type { MountedFrom } from "../http/peer.ts"
@@ -237,11 +237,9 @@ const LAG_PERIOD_MS = 100
 /** Observes, in seconds, by how much a timer is late. @returns ends it */
 function watchEventLoop(late: (seconds: number) => void): () => void {
   let dueMs = performance.now() + LAG_PERIOD_MS
-  const timer = setInterval(() => {
+  return repeat(LAG_PERIOD_MS, () => {
     const nowMs = performance.now()
     late(Math.max(0, nowMs - dueMs) / 1000)
     dueMs = nowMs + LAG_PERIOD_MS
-  }, LAG_PERIOD_MS)
-  timer.unref()
-  return () => clearInterval(timer)
+  })
 }

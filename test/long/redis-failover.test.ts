@@ -4,11 +4,12 @@ import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { SharedReconcile } from "../../src/reconcile/shared-reconcile.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { makeCertificates } from "../support/kafka-certificates.ts"
 import { until } from "../support/kafka-options.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
 import { portOf, startSentinels } from "../support/redis-sentinels.ts"
-import { hasRedis, startRedis } from "../support/redis.ts"
+import { hasRedis, startRedis, tlsFlags, type RedisTls } from "../support/redis.ts"
 
 setDefaultTimeout(180_000)
 
@@ -16,19 +17,18 @@ const NODES = 3
 const WORKERS = 8
 
 /** Three masters that share the slots. */
-async function startCluster() {
-  const args = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]
+async function startCluster(tls?: RedisTls, more: readonly string[] = []) {
+  const args = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", ...more]
+  if (tls !== undefined) args.push("--tls-cluster", "yes")
   const nodes = await Promise.all(
     Array.from({ length: NODES }, async () =>
-      startRedis({ args: [...args, "--cluster-port", `${await freePort()}`] }),
+      startRedis({ tls, args: [...args, "--cluster-port", `${await freePort()}`] }),
     ),
   )
   const addresses = nodes.map((it) => `127.0.0.1:${portOf(it)}`)
   const cli = async (...command: string[]): Promise<void> => {
-    const child = Bun.spawn(["redis-cli", "--cluster", ...command, "--cluster-yes"], {
-      stdout: "pipe",
-      stderr: "pipe",
-    })
+    const args = ["redis-cli", ...tlsFlags(tls), "--cluster", ...command, "--cluster-yes"]
+    const child = Bun.spawn(args, { stdout: "pipe", stderr: "pipe" })
     const said = await new Response(child.stdout).text()
     if ((await child.exited) !== 0) throw new Error(said)
   }
@@ -37,6 +37,8 @@ async function startCluster() {
   return {
     nodes,
     url: `redis+cluster://${addresses.slice(0, 2).join(",")}`,
+    /** With the credentials of a user. */
+    securedUrl: (user: string) => `rediss+cluster://${user}@${addresses.slice(0, 2).join(",")}`,
     /** Moves slots of one node to another. */
     move: (from: number, to: number, slots: number) =>
       cli(
@@ -55,13 +57,16 @@ async function startCluster() {
   }
 }
 
-const configuration = (url: string): string => `
+const configuration = (url: string, ca?: string): string => `
+${ca === undefined ? "" : `[service]\nredis = ${url}\nredis_ca = ${ca}`}
 [connection:log]
 directory = log
 [pipeline:hooks:WebHookSource]
+${ca === undefined ? "" : "rate_limit = 100000"}
 [pipeline:hooks:Deduplicator]
 key = json:/id
 store = ${url}
+${ca === undefined ? "" : `store_ca = ${ca}`}
 [pipeline:hooks:BrokerSink]
 topic = hooks
 `
@@ -84,9 +89,9 @@ class LoadedReplicas implements AsyncDisposable {
     this.#working = Array.from({ length: WORKERS }, () => this.#work())
   }
 
-  static async start(url: string, folder: string): Promise<LoadedReplicas> {
+  static async start(url: string, folder: string, ca?: string): Promise<LoadedReplicas> {
     const start = async (name: string): Promise<RunningHookline> => {
-      const running = await startHookline(configuration(url), { folder: join(folder, name) })
+      const running = await startHookline(configuration(url, ca), { folder: join(folder, name) })
       await until("ready", async () => (await fetch(`${running.adminUrl}/readyz`)).ok, 30_000)
       return running
     }
@@ -110,6 +115,15 @@ class LoadedReplicas implements AsyncDisposable {
     const ids = logs.flat().map((value) => (JSON.parse(value.toString()) as { id: number }).id)
     const distinct = new Set(ids).size
     return { lost: this.acknowledged - distinct, doubled: ids.length - distinct }
+  }
+
+  /** Their rate_limit is counted in the same Redis. */
+  async sharesLimits(): Promise<void> {
+    const isShared = ({ log }: RunningHookline): boolean => {
+      const last = log.findLast(({ msg }) => msg.startsWith("rate limits are"))
+      return last === undefined || last.msg === "rate limits are shared again"
+    }
+    await until("rate limits are shared", async () => this.#running.every(isShared))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -232,5 +246,49 @@ describe.skipIf(!hasRedis())("a Redis of several servers", () => {
         expect.stringContaining(says),
       ])
     }
+  })
+
+  const USER = "hookline"
+  const USER_PASSWORD = "obviously-fake@user"
+  /** With the permissions that docs/deduplication.md and docs/limits.md name. */
+  const acl = (more: string): string[] => [
+    "--user",
+    ...`${USER} on >${USER_PASSWORD} ~hookline:* resetchannels ${more} +set +get +del +pexpire +eval +ping +hello`.split(
+      " ",
+    ),
+    ..."+time +hmget +hset +zadd +zremrangebyscore +zcard +expire".split(" "),
+  ]
+  const login = `${USER}:${encodeURIComponent(USER_PASSWORD)}`
+
+  test("by TLS, as a user with the documented permissions and with a password of the Sentinels, a master that is killed costs no event", async () => {
+    using folder = temporaryFolder()
+    const tls = await makeCertificates(join(folder.path, "tls"))
+    await using redis = await startSentinels(folder.path, tls, acl("+subscribe"))
+    await using replicas = await LoadedReplicas.start(redis.securedUrl(login), folder.path, tls.ca)
+    await replicas.more(100)
+    expect(replicas.refused).toBe(0)
+    await redis.failOver()
+    await replicas.more(100)
+    expect(replicas.refused).toBeGreaterThan(0)
+    await replicas.sharesLimits()
+    const found = await replicas.stop()
+    print("the same by TLS, with a user", replicas, found)
+    expect(found.lost).toBe(0)
+    expect(found.doubled).toBeLessThanOrEqual(2 * WORKERS)
+  })
+
+  test("by TLS, as a user with the documented permissions, slots of a Cluster move and no event is refused", async () => {
+    using folder = temporaryFolder()
+    const tls = await makeCertificates(join(folder.path, "tls"))
+    await using redis = await startCluster(tls, acl("+cluster|slots +subscribe"))
+    await using replicas = await LoadedReplicas.start(redis.securedUrl(login), folder.path, tls.ca)
+    await replicas.more(100)
+    await redis.move(0, 1, 300)
+    await replicas.more(100)
+    expect(replicas.refused).toBe(0)
+    await replicas.sharesLimits()
+    const found = await replicas.stop()
+    print("slots of a Cluster moved by TLS, with a user", replicas, found)
+    expect(found).toEqual({ lost: 0, doubled: 0 })
   })
 })

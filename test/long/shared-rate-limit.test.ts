@@ -156,4 +156,20 @@ describe.skipIf(!hasRedis())("a rate_limit that three replicas share in a Redis"
       redis.resume()
     }
   })
+
+  test("a user that may not run a command of theirs is named in the log, and each replica has its share", async () => {
+    using folder = temporaryFolder()
+    const permissions = "+@all -hmget"
+    await using redis = await startRedis({
+      args: ["--user", ..."hookline on >obviously-fake ~*".split(" "), ...permissions.split(" ")],
+    })
+    const url = redis.url.replace("://", "://hookline:obviously-fake@")
+    await using running = await startHookline(configuration(url, "rate_limit = 90"), { folder: folder.path })
+    const { msg } = await running.logged(
+      ({ level, msg }) => level === "error" && msg.startsWith("rate limits"),
+    )
+    expect(msg).toMatch(
+      /^rate limits are not shared: redis:\S+ can't be used: .*; each process has its share/,
+    )
+  })
 })

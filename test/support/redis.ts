@@ -19,6 +19,9 @@ export interface OwnRedis extends AsyncDisposable {
   resume(): void
 }
 
+/** Certificates of servers that speak TLS only. */
+export type RedisTls = Pick<Certificates, "ca" | "server">
+
 const SERVERS = ["redis-server", "valkey-server"]
 
 /** Whether `startRedis` can work here; if not, as `hasTools`. */
@@ -32,7 +35,7 @@ export async function startRedis({
   args = [],
 }: {
   password?: string
-  tls?: Pick<Certificates, "ca" | "server">
+  tls?: RedisTls | undefined
   args?: readonly string[]
 } = {}): Promise<OwnRedis> {
   const folder = await mkdtemp(join(tmpdir(), "hookline-redis-"))
@@ -92,9 +95,21 @@ export async function startRedis({
   }
 }
 
-function listening(port: number, tls: Pick<Certificates, "ca" | "server"> | undefined): string[] {
+function listening(port: number, tls: RedisTls | undefined): string[] {
   if (tls === undefined) return ["--port", `${port}`]
-  const { certificate, key } = tls.server
-  const files = ["--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", tls.ca]
-  return ["--port", "0", "--tls-port", `${port}`, "--tls-auth-clients", "no", ...files]
+  const settings = Object.entries({ port: "0", "tls-port": `${port}`, ...tlsSettings(tls) })
+  return settings.flatMap(([name, value]) => [`--${name}`, value])
 }
+
+/** Of a server, also towards others. */
+export const tlsSettings = ({ ca, server: { certificate, key } }: RedisTls): { [name: string]: string } => ({
+  "tls-cert-file": certificate,
+  "tls-key-file": key,
+  "tls-ca-cert-file": ca,
+  "tls-auth-clients": "no",
+  "tls-replication": "yes",
+})
+
+/** Of redis-cli. */
+export const tlsFlags = (tls: RedisTls | undefined): string[] =>
+  tls === undefined ? [] : ["--tls", "--cacert", tls.ca]

@@ -63,7 +63,11 @@ export class SharedLimits {
     this.#server = server
     this.#log = log
     this.processes = workers
-    this.#link = new RedisLink(server)
+    // also that the user may: a refused TAKE would end with each SEEN, and not last long enough to be logged
+    this.#link = new RedisLink(server, {
+      connected: async (send) =>
+        void (await send("EVAL", [TAKE, "1", "hookline:limits", "1", "1", "0", "0"])),
+    })
     this.#timer = setInterval(() => void this.#seen().catch(() => {}), SEEN_EVERY_MS)
   }
 

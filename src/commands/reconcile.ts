@@ -58,7 +58,7 @@ async function compare(id: string, flags: ReconcileFlags, signal: AbortSignal): 
     // what it accepts, it shows by its answers; only the service can inject
     target: { problem: async () => undefined, inject: undefined },
     certified: async () => {},
-    log: pino({ level: "warn" }, pino.destination(2)),
+    log: pino({ level: "warn" }, pino.destination(2)).child({ reconcile: id }),
     signal: lease === undefined ? signal : AbortSignal.any([signal, lease]),
   })
   opened.defer(() => reconciler.close())

@@ -1,6 +1,8 @@
 import { join } from "node:path"
+import { DatabaseCalls } from "../storage/database-calls.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { DurableDatabase } from "../storage/durable-database.ts"
+import type { Logger } from "../telemetry/log.ts"
 import { HOUR_MS, type Certificate } from "./certificate.ts"
 import { readPage } from "./listing.ts"
 import { LISTINGS } from "./listings.ts"
@@ -281,5 +283,13 @@ export class LedgerDatabase extends DurableDatabase {
   #save(changed: Partial<Progress>): void {
     const json = JSON.stringify({ ...this.#progress(), ...changed })
     this.db.query("INSERT OR REPLACE INTO about VALUES (1, ?)").run(json)
+  }
+}
+
+/** The ledger of a reconcile, in its thread. */
+export class Ledger extends DatabaseCalls<LedgerDatabase> {
+  /** @throws HooklineError `log_locked`, `log_io` */
+  constructor(location: DatabaseLocation, log: Logger) {
+    super(location, () => new LedgerDatabase(location), log)
   }
 }

@@ -151,13 +151,8 @@ export function idReader(pointer: string): (body: Uint8Array) => string | undefi
 /** The handler of a pipeline, whose verified events' outcomes are indexed. @param pointer to the event's id in its body */
 export function indexed(handler: Handler, pointer: string, index: Pick<OutcomeWriter, "add">): Handler {
   const readId = idReader(pointer)
-  const { admit, methods, verifiesSenders, response, outcomes } = handler
   return {
-    admit,
-    methods,
-    verifiesSenders,
-    response,
-    outcomes,
+    ...handler,
     async handle(event, limits) {
       const outcome = await handler.handle(event, limits)
       // a forged request must not settle the event whose id it has

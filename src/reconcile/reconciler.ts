@@ -55,7 +55,7 @@ export class Reconciler {
 
   /** Makes a pass every `everyMs` until the signal aborts. Never rejects. */
   async run(): Promise<void> {
-    const { signal, everyMs, log, id } = this.#of
+    const { signal, everyMs, log } = this.#of
     while (!signal.aborted) {
       const problem = await this.pass().then(
         () => this.#state.problem,
@@ -65,9 +65,8 @@ export class Reconciler {
       this.#state = { ...this.#state, problem }
       if (problem === undefined) {
         const lastedMs = this.#failing.ended()
-        if (lastedMs !== undefined) log.info({ reconcile: id, lasted_ms: lastedMs }, "reconciling again")
-      } else if (this.#failing.began(problem) !== undefined)
-        log.error({ reconcile: id, problem }, "can't reconcile")
+        if (lastedMs !== undefined) log.info({ lasted_ms: lastedMs }, "reconciling again")
+      } else if (this.#failing.began(problem) !== undefined) log.error({ problem }, "can't reconcile")
       await pause(everyMs, signal)
     }
   }
@@ -85,14 +84,14 @@ export class Reconciler {
    */
   async pass(how: { sinceMs?: number | undefined; isDryRun?: boolean } = {}): Promise<Certificate> {
     const { sinceMs, isDryRun = false } = how
-    const { api, ledger, id, log, target, shared, windowMs } = this.#of
+    const { api, ledger, log, target, shared, windowMs } = this.#of
     await this.#look()
     const { startedMs, fromMs } = await this.#list(sinceMs)
     await this.#search()
     const asked = isDryRun ? undefined : await this.#ask(startedMs)
     if (asked !== undefined && asked.events > 0) {
       const did = target.inject && !api.listing.redeliver ? "published" : "asked for"
-      log.info({ reconcile: id, events: asked.events }, `${did} missing events`)
+      log.info({ events: asked.events }, `${did} missing events`)
       await this.#await(fromMs, asked.round)
     }
     const openMs = await ledger.do("oldestOpen", this.#mostAttempts)
@@ -105,8 +104,7 @@ export class Reconciler {
     }
     this.#state = { ...this.#state, certificates: await ledger.do("certificates", 24) }
     const { listed, missing, recovered, open, unrecoverable } = window
-    if ((asked?.events ?? 0) > 0)
-      log.info({ reconcile: id, listed, missing, recovered, open, unrecoverable }, "reconciled")
+    if ((asked?.events ?? 0) > 0) log.info({ listed, missing, recovered, open, unrecoverable }, "reconciled")
     return window
   }
 
@@ -115,14 +113,14 @@ export class Reconciler {
     const { api, ledger, log, id, target, signal } = this.#of
     const found = await api.endpoint().catch((error: Error) => {
       signal.throwIfAborted()
-      log.warn({ reconcile: id, problem: error.message }, "can't check the sender's endpoint")
+      log.warn({ problem: error.message }, "can't check the sender's endpoint")
     })
     if (!found) return
     const { isActive, url, events, last } = found
     const { endpoint: before } = await ledger.do("progress")
     const now = `${url ?? ""} ${events ?? ""}`
     if (before !== undefined && before !== now)
-      log.warn({ reconcile: id, before, now }, "the sender's endpoint has another URL or other events")
+      log.warn({ before, now }, "the sender's endpoint has another URL or other events")
     if (before !== now) await ledger.do("save", { endpoint: now })
     const why = last === undefined ? "" : ` (${last})`
     const disabled = `is disabled${why}; enable it, or run hookline reconcile ${id} --enable`
@@ -133,7 +131,7 @@ export class Reconciler {
     this.#state = { ...this.#state, endpoint }
     if (endpoint === undefined) this.#misconfigured.ended()
     else if (this.#misconfigured.began(endpoint) !== undefined)
-      log.error({ reconcile: id, endpoint }, "the sender's endpoint needs action")
+      log.error({ endpoint }, "the sender's endpoint needs action")
   }
 
   /** Reads the list. @returns from when it listed, and the sender's time when it began */
@@ -228,7 +226,7 @@ export class Reconciler {
       } else {
         const problem = await api.redeliver(delivery)
         if (problem !== undefined)
-          log.warn({ reconcile: this.#of.id, event: id, problem }, "the sender refuses to redeliver an event")
+          log.warn({ event: id, problem }, "the sender refuses to redeliver an event")
       }
       return true
     } catch (error) {
@@ -256,7 +254,7 @@ export class Reconciler {
   }
 
   async #certify(startedMs: number): Promise<void> {
-    const { ledger, api, certified, log, id, shared, windowMs } = this.#of
+    const { ledger, api, certified, log, shared, windowMs } = this.#of
     const { sinceMs } = await ledger.do("progress")
     const againFromMs = startedMs - Math.max(windowMs, 2 * HOUR_MS)
     const endMs = startedMs - api.listing.latencyMs
@@ -273,11 +271,10 @@ export class Reconciler {
       await shared?.certify(certificate)
       await ledger.do("certify", certificate)
       const { ids, accounted: _, ...line } = certificate
-      const missing = { reconcile: id, ...line, ids: ids.unrecoverable.slice(0, 20) }
+      const missing = { ...line, ids: ids.unrecoverable.slice(0, 20) }
       if (line.unrecoverable > 0) log.error(missing, "certificate: events are missing")
-      else if (line.pending > 0)
-        log.info({ reconcile: id, ...line }, "certificate: the sender is still trying to deliver events")
-      else log.info({ reconcile: id, ...line }, "certificate: nothing is missing")
+      else if (line.pending > 0) log.info(line, "certificate: the sender is still trying to deliver events")
+      else log.info(line, "certificate: nothing is missing")
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { Logger } from "../telemetry/log.ts"
 import type { Certificate } from "./certificate.ts"
-import type { Ledger } from "./ledger.ts"
+import type { Ledger } from "./ledger-database.ts"
 import type { OutcomeStore } from "./outcome-index.ts"
 import type { SenderApi } from "./sender-api.ts"
 import type { SharedReconcile } from "./shared-reconcile.ts"

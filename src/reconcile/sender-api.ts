@@ -36,11 +36,7 @@ export class SenderRefusal extends HooklineError {
 }
 
 /** The API may have received the request, but did not answer it. */
-export class LostAnswer extends HooklineError {
-  constructor(message: string) {
-    super("unavailable", message)
-  }
-}
+export class LostAnswer extends HooklineError {}
 /** Statuses of gateways that did not get the answer. */
 const LOST = [502, 504]
 
@@ -56,7 +52,7 @@ export class SenderApi {
   readonly #requests: () => number
   readonly #redeliveries: () => number
   readonly #pauses: typeof PAUSES
-  readonly #send: typeof proxiedFetch
+  readonly #send: (url: string, init: RequestInit) => Promise<Answer>
   readonly #authorization: Authorization
   /** Between the sender's clock and this machine's, by the last answer. */
   #aheadMs = 0
@@ -71,11 +67,11 @@ export class SenderApi {
     this.#access = access
     this.#base = (access.api ?? listing.api).replace(/\/$/, "")
     this.#signal = signal
+    this.#send = (url, init) => fetchBounded({ fetch }, url, { ...init, ...BOUNDS, signal })
     this.#authorization = new Authorization(listing, access.credentials, (path, init) =>
-      fetchBounded({ fetch }, this.#base + path, { ...init, ...BOUNDS, signal }),
+      this.#send(this.#base + path, init),
     )
     this.#pauses = pauses
-    this.#send = fetch
     const { requests_per_hour: perHour = listing.perHour } = access
     this.#requests = tokenBucket({ perSecond: perHour / 3600, burst: Math.max(1, perHour / 6) })
     const perMinute = access.requests_per_hour ? perHour / 60 : (listing.redeliver?.perMinute ?? 60)
@@ -177,7 +173,8 @@ export class SenderApi {
       if (typeof answer !== "string" && status < 300) return answer
       const waitMs = typeof answer === "string" ? undefined : retryAfterMs(answer, this.nowMs())
       why = typeof answer === "string" ? answer : describe(answer)
-      if (isOnce && LOST.includes(status)) throw new LostAnswer(`${this.listing.title}'s API: ${why}`)
+      if (isOnce && LOST.includes(status))
+        throw new LostAnswer("unavailable", `${this.listing.title}'s API: ${why}`)
       if (status === 401) this.#authorization.refused()
       const mayPass = status === 0 || status >= 500 || waitMs !== undefined || (status === 401 && tried === 0)
       if (!mayPass) throw new SenderRefusal(status, `${this.listing.title}'s API: ${why}`)
@@ -197,12 +194,7 @@ export class SenderApi {
         ...init.headers,
       }
       isSent = true
-      const answer = await fetchBounded({ fetch: this.#send }, url, {
-        ...init,
-        ...BOUNDS,
-        headers,
-        signal: this.#signal,
-      })
+      const answer = await this.#send(url, { ...init, headers })
       const aheadMs = Date.parse(answer.headers.get("date") ?? "") - Date.now()
       if (!Number.isNaN(aheadMs)) this.#aheadMs = Math.abs(aheadMs) > SAME_CLOCK_MS ? aheadMs : 0
       return answer
@@ -210,7 +202,8 @@ export class SenderApi {
       if (error instanceof HooklineError) throw error
       this.#signal.throwIfAborted()
       const why = fetchFailure(error)
-      if (isOnce && isSent && !isUnsent(error)) throw new LostAnswer(`${this.listing.title}'s API: ${why}`)
+      if (isOnce && isSent && !isUnsent(error))
+        throw new LostAnswer("unavailable", `${this.listing.title}'s API: ${why}`)
       return why
     }
   }

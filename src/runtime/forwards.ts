@@ -86,7 +86,7 @@ export class RunningForward extends OwnedSection {
   readonly #inMemory: PositionTables<ForwardAbout> | undefined
 
   constructor(spec: ForwardSpec, place: ForwardPlace, service: Service, log: Logger) {
-    super(log, {}, "not forwarding")
+    super(log, "not forwarding")
     this.#spec = spec
     this.#place = place
     this.#service = service

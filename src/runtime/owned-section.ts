@@ -23,16 +23,14 @@ export abstract class OwnedSection {
   problem: string | undefined
   /** Another process runs it. */
   isElsewhere = false
-  readonly #fields: object
   readonly #failed: string
   readonly #stopping = new AbortController()
   readonly #waiting = new Lasting(WAITING)
   #running: Promise<void> = Promise.resolve()
 
-  /** @param fields identify the section, where the logger does not @param failed the log line for when it can't run */
-  constructor(log: Logger, fields: object, failed: string) {
+  /** @param log its lines name the section @param failed the log line for when it can't run */
+  constructor(log: Logger, failed: string) {
     this.log = log
-    this.#fields = fields
     this.#failed = failed
   }
 
@@ -70,7 +68,7 @@ export abstract class OwnedSection {
         this.isElsewhere = error instanceof HooklineError && error.code === "log_locked"
         if (this.#waiting.began(this.problem) !== undefined)
           this.log[this.isElsewhere ? "info" : "warn"](
-            { ...this.#fields, problem: this.problem },
+            { problem: this.problem },
             this.isElsewhere ? ELSEWHERE : this.#failed,
           )
       }

@@ -4,12 +4,10 @@ import type { Connection } from "../brokers/define-connection.ts"
 import { OwnRecords } from "../brokers/own-records.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import { RECONCILE } from "../config/sections/reconcile.ts"
-import { locate } from "../dedupe/location.ts"
-import { isRedisUrl } from "../config/sections/redis-url.ts"
+import { parseRedisUrl } from "../config/sections/redis-url.ts"
 import { HooklineError } from "../errors.ts"
 import type { Certificate } from "../reconcile/certificate.ts"
-import { Ledger } from "../reconcile/ledger.ts"
-import { ledgerIn } from "../reconcile/ledger-database.ts"
+import { Ledger, ledgerIn } from "../reconcile/ledger-database.ts"
 import { isRefusal } from "../reconcile/listing.ts"
 import { LISTINGS } from "../reconcile/listings.ts"
 import { OutcomeFolder, type OutcomeStore } from "../reconcile/outcome-index.ts"
@@ -38,7 +36,8 @@ export function acquireReconciles(
       name: `reconcile ${id}`,
       config: [reopenConfig(RECONCILE, values), provider, pipeline.source.values, place],
       open: () => {
-        const running = new RunningReconcile(planned, place, service, log.child({ pipeline: pipeline.id }))
+        const its = log.child({ pipeline: pipeline.id, reconcile: id })
+        const running = new RunningReconcile(planned, place, service, its)
         transaction.onCommit(() => running.start())
         return running
       },
@@ -66,18 +65,14 @@ export function placeIn(
   { baseDir, connections }: Configured,
 ): ReconcilePlace {
   const { connection = [...connections.keys()][0] ?? "" } = pipeline.sink.values as { connection?: string }
-  const used = connections.get(connection)
-  const logDirectory = used?.kind.logFolder?.(used.values)
-  const folder = values.directory ?? sectionFolder(used, baseDir)
+  const folder = values.directory ?? sectionFolder(connections.get(connection), baseDir)
   const { store = "", ca } = storeOf(pipeline) ?? {}
-  const location = isRedisUrl(store)
-    ? locate(store, { pipeline: pipeline.id, logDirectory, baseDir }, ca)
-    : undefined
-  if (location?.kind !== "redis") return { connection, folder, shared: undefined }
+  const name = parseRedisUrl(store)?.name
+  if (name === undefined) return { connection, folder, shared: undefined }
   // services that share a Redis may have sections of one id
   const which = [provider, values.api, values.endpoint, pipeline.id, pipeline.source.values["path"]]
   const reconcile = `${id}:${Bun.hash(JSON.stringify(which)).toString(36)}`
-  return { connection, folder, shared: { ...location, reconcile } }
+  return { connection, folder, shared: { url: store, name, ca, reconcile } }
 }
 
 /** Where the outcomes of a section's events are, for a sender whose list does not say what it got. */
@@ -127,7 +122,7 @@ export class RunningReconcile extends OwnedSection {
   #reconciler: Reconciler | undefined
 
   constructor(planned: PlannedReconcile, place: ReconcilePlace, service: Service, log: Logger) {
-    super(log, { reconcile: planned.id }, "can't start reconciling; retrying every 2 s")
+    super(log, "can't start reconciling; retrying every 2 s")
     this.#shared = place.shared && new SharedReconcile(place.shared)
     this.#planned = planned
     this.#place = place

@@ -122,12 +122,8 @@ export class PublishedAddresses {
     const { list, fetch } = this.#options
     const networks: string[] = []
     for (const url of list.urls) {
-      const signal = this.#closed.signal
-      const { status, bytes } = await fetchBounded(
-        { fetch: (to, init) => fetch(to, { ...init, signal: AbortSignal.any([signal, init!.signal!]) }) },
-        url,
-        BOUNDS,
-      )
+      const { signal } = this.#closed
+      const { status, bytes } = await fetchBounded({ fetch }, url, { ...BOUNDS, signal })
       if (status !== 200) throw new Error(`HTTP ${status} from ${url}`)
       networks.push(...readList(bytes, url, list))
     }
@@ -186,12 +182,8 @@ function readList(bytes: Uint8Array, url: string, list: PublishedList): string[]
   try {
     return readPublishedList(Buffer.from(bytes).toString(), list)
   } catch (error) {
-    throw new Error(
-      `the list at ${url} ${error instanceof SyntaxError ? "is no JSON" : (error as Error).message}`,
-      {
-        cause: error,
-      },
-    )
+    const reason = error instanceof SyntaxError ? "is no JSON" : (error as Error).message
+    throw new Error(`the list at ${url} ${reason}`, { cause: error })
   }
 }
 

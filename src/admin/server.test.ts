@@ -15,6 +15,7 @@ const serviceWith = (fault: Error): Service => ({
   connections: () => [],
   openReader: () => Promise.reject(fault),
   openBroker: () => Promise.reject(fault),
+  groups: () => Promise.reject(fault),
   reconciles: () => [],
   forwards: () => [],
   silences: () => [],

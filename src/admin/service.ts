@@ -1,5 +1,5 @@
 import type { ConnectionKindName } from "../brokers/registry.ts"
-import type { Broker, LogReader, SpoolState } from "../brokers/broker.ts"
+import type { Broker, GroupOffsets, LogReader, SpoolState } from "../brokers/broker.ts"
 import type { CaptureMode } from "../config/sections/admin.ts"
 import type { Servers } from "../http/server.ts"
 import type { ReadinessState, Silence } from "../telemetry/gauges.ts"
@@ -39,6 +39,8 @@ export interface Service {
   openReader(connection: string): Promise<LogReader>
   /** Opens a broker, to be closed; pipelines may use it too. @throws HooklineError */
   openBroker(connection: string): Promise<Broker>
+  /** The consumer groups of a connection. @throws HooklineError */
+  groups(connection: string): Promise<readonly GroupOffsets[]>
   reconciles(): readonly ReconcileInfo[]
   forwards(): readonly ForwardInfo[]
   silences(): readonly (readonly [pipeline: string, silence: Silence])[]

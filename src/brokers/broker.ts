@@ -189,6 +189,17 @@ export interface GroupAssigned {
   readonly ended: AbortSignal
 }
 
+/** A consumer group, and how far it is. */
+export interface GroupOffsets {
+  readonly group: string
+  /** As Kafka names it: `Stable`, `Empty`, … */
+  readonly state: string
+  /** undefined: not known. */
+  readonly members: number | undefined
+  /** The next offsets that it has committed, by topic and partition. */
+  readonly committed: ReadonlyMap<string, ReadonlyMap<number, number>>
+}
+
 /** A member of a group whose members share the partitions of a topic, and whose offsets the broker keeps. */
 export interface ReadGroup {
   /** What it reads now. @throws HooklineError `unavailable`, also where its membership has failed */

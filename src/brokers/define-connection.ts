@@ -8,7 +8,7 @@ import type { DatabaseLocation } from "../storage/database-file.ts"
 import type { KafkaMetrics } from "../telemetry/connection-metrics.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
-import type { Broker, LogReader, ReadGroup, YieldingBroker } from "./broker.ts"
+import type { Broker, GroupOffsets, LogReader, ReadGroup, YieldingBroker } from "./broker.ts"
 
 /*
  * A kind of connection is one folder next to this file: its `kind.ts` declares, by `defineConnection`, all that the rest of
@@ -46,6 +46,8 @@ export interface ConnectionKind<
   openReader(values: Values<O>): LogReader | Promise<LogReader>
   /** Joins a group of readers of a topic. Absent: it has none. @throws HooklineError `unavailable`, `config` */
   joinGroup?(values: Values<O>, group: string, topic: string): Promise<ReadGroup>
+  /** The groups that have committed offsets, a thousand at most. Absent: it has none. @throws HooklineError `unavailable`, `config`, `no_input` */
+  listGroups?(values: Values<O>): readonly GroupOffsets[] | Promise<readonly GroupOffsets[]>
   /** Durably pauses a group, or resumes it; its members notice within seconds. @throws HooklineError `unavailable` */
   pauseGroup?(values: Values<O>, group: string, topic: string, isPaused: boolean): Promise<void>
   /** Finds what `acquire` would throw, and changes nothing. @throws HooklineError as `acquire` @internal */

@@ -72,6 +72,10 @@ export function adminService(running: Running): Service {
     connections: () => connectionsOf(running.plan),
     openReader,
     openBroker,
+    async groups(id) {
+      const { kind, values } = running.plan.connections.get(id)!
+      return (await kind.listGroups?.(values)) ?? []
+    },
     reconciles: () => running.reconciles.map((it) => it.info()),
     forwards: () => running.forwards.map((it) => it.info()),
     silences: () => running.silences?.all() ?? [],

@@ -108,6 +108,7 @@ async function records(): Promise<void> {
   await call("GET", "/api/records", "records?connection=log&topic=none")
   await call("GET", "/api/records", "records?connection=log&limit=2")
   await call("GET", "/api/records/counts", "records/counts?connection=log&topic=payments")
+  await call("GET", "/api/groups", "groups")
   const one = "/api/records/{connection}/{topic}/{partition}/{offset}"
   await call("GET", one, "records/log/payments/0/0")
   await call("GET", one, "records/log/payments/0/99")

@@ -9,7 +9,8 @@ import {
 } from "../support/hookline.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { canStartKafka, createTopic, deleteTopic, freshTopic } from "../support/kafka.ts"
-import { openTestBroker } from "../support/kafka-options.ts"
+import { openTestBroker, until } from "../support/kafka-options.ts"
+import type { ConsumerGroups } from "../../src/admin/api/shapes.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { Receiver } from "../support/receiver.ts"
 
@@ -101,6 +102,12 @@ ${more}`
     await post(a.urls["hooks"]!, 60)
     await all()
     expect(partitionsOf(first, 0)).toEqual([0, 1, 2, 3])
+    await until("the group of the forward has caught up", async () => {
+      const { groups, problems } = (await (await fetch(`${a.adminUrl}/api/groups`)).json()) as ConsumerGroups
+      expect(problems).toEqual([])
+      const [own] = groups.filter((it) => it.topic === topic)
+      return own?.state === "Stable" && own.members === 1 && own.lag === 0 && own.positions.length === 4
+    })
     {
       await using b = await start(second)
       await b.logged(({ partitions }) => (partitions as number[] | undefined)?.length === 2)

@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import type { Page } from "playwright-core"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
+import { joinWithKcat, kafkaAddressOf, readableLog } from "../support/kafka-clients.ts"
+import { hasKcat } from "../support/kcat.ts"
 import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { Receiver } from "../support/receiver.ts"
 import { overflowPx } from "../support/page.ts"
@@ -34,6 +36,33 @@ const started = async (page: Page): Promise<void> => {
   await dialog.getByRole("button", { name: "Start the replay" }).click()
   await dialog.waitFor({ state: "detached" })
 }
+
+test.skipIf(!hasBrowser() || !hasKcat())(
+  "consumer groups are among the deliveries with their lag, in both themes and three widths",
+  async () => {
+    using folder = temporaryFolder()
+    await using running = await startHookline(readableLog(), { folder: folder.path })
+    await using browser = await startBrowser()
+    const post = () => fetch(running.urls["webhooks"]!, { method: "POST", body: '{"id":"1"}' })
+    await post()
+    await using reader = joinWithKcat(await kafkaAddressOf(running), "billing", "webhooks")
+    await reader.said(/key/)
+    await reader.end("SIGTERM")
+    await post()
+    for (const theme of ["light", "dark"] as const)
+      for (const width of [1440, 768, 390]) {
+        const { page, faults } = await openPage(browser, `${running.adminUrl}/#/replay`, { theme, width })
+        await page.getByRole("cell", { name: "billing" }).waitFor()
+        await page.getByRole("cell", { name: "0: 1 of 2" }).waitFor()
+        await page.getByRole("cell", { name: "Empty" }).waitFor()
+        expect(await overflowPx(page)).toBe(0)
+        expect(await accessibilityFindings(page)).toEqual([])
+        expect(faults).toEqual([])
+        await page.context().close()
+      }
+  },
+  60_000,
+)
 
 test.skipIf(!hasBrowser())(
   "a forward is paused and resumed by its button among the deliveries, and the overview counts what waits",
@@ -160,9 +189,9 @@ describe.skipIf(!hasBrowser())("Replay", () => {
     await count.click()
     await page.getByRole("alert").getByText("Topic payments has no partition 7; it has 1").waitFor()
     await page.getByLabel("Partition").fill("0")
-    await page.getByLabel("Filter").fill("nonsense")
+    await page.getByLabel("Filter").fill("/type")
     await count.click()
-    await page.getByRole("alert").getByText("Write /type = invoice.*").waitFor()
+    await page.getByRole("alert").getByText("Write some text, /type = invoice.*").waitFor()
     expect(await to.getByLabel("Topic", { exact: true }).inputValue()).toBe("copy")
     await page.goto(`${running.adminUrl}/#/replay?connection=kafka&topic=down`)
     await to.getByLabel("Topic", { exact: true }).fill("copy")

@@ -8,6 +8,7 @@ import type { Service } from "../service.ts"
 import { captureRoutes } from "./captures.ts"
 import { EventStreams } from "./event-stream.ts"
 import { admitBy } from "./gate.ts"
+import { groupsRoute } from "./groups.ts"
 import { Live } from "./live.ts"
 import { openApiRoute } from "./openapi.ts"
 import { overviewRoutes } from "./overview.ts"
@@ -46,6 +47,7 @@ export function makeApi({ service, sampler, replicas, admission, wrongTokens, fa
     ...sendRoutes(service),
     ...replayRoutes(deps),
     ...forwardRoutes(deps),
+    groupsRoute(deps),
     ...logLevelRoutes(deps),
     reloadRoute(deps),
     ...sessionRoutes(sessions, wrongTokens, admission),

@@ -5,9 +5,10 @@
 import { connectionKindNames } from "../../brokers/registry.ts"
 import { READINESS_STATES } from "../../telemetry/gauges.ts"
 import { ReplicaOverview } from "./replica-shapes.ts"
-import { count, Header, nullable, oneOf, replica, type Static, time, Type } from "./shape.ts"
+import { count, nullable, oneOf, replica, type Static, time, Type } from "./shape.ts"
 
 export * from "./capture-shapes.ts"
+export * from "./record-shapes.ts"
 export * from "./replay-shapes.ts"
 export * from "./replica-shapes.ts"
 
@@ -191,57 +192,6 @@ export const PipelineDetail = Type.Object({
   p99_ms: Type.Array(nullable(Type.Number())),
 })
 
-export const TopicOverview = Type.Object({
-  connection: Type.String(),
-  topic: Type.String(),
-  partitions: count,
-  records: count,
-  bytes: nullable(count),
-})
-
-/** A record in a list. `type` and `event_id` are the event's by its preset, else its members `type` and `id`. */
-export const RecordSummary = Type.Object({
-  topic: Type.String(),
-  partition: Type.Integer(),
-  slot: Type.Integer({ description: "Its partition in `older` and in the ids of live events." }),
-  offset: Type.Integer(),
-  timestamp: time,
-  key: nullable(Type.String()),
-  bytes: count,
-  type: nullable(Type.String()),
-  event_id: nullable(Type.String()),
-  preview: Type.String({ description: "The beginning of the value." }),
-})
-
-export const RecordPage = Type.Object({
-  records: Type.Array(RecordSummary, { description: "The newest first." }),
-  older: nullable(Type.String({ description: "Value of `before` for the next page; null: there is none." })),
-  scanned: count,
-  left_out: Type.Integer({ description: "Topics that are too many to be read with the others." }),
-})
-
-export const RecordCounts = Type.Object({
-  since: time,
-  until: time,
-  counts: Type.Array(count, { description: "Of equal parts of that time; none: there is no record." }),
-})
-
-export const RecordDetail = Type.Object({
-  connection: Type.String(),
-  topic: Type.String(),
-  pipeline: nullable(Type.String({ description: "The first pipeline that publishes to the topic." })),
-  summary: RecordSummary,
-  key_base64: nullable(Type.String()),
-  value_base64: Type.String(),
-  headers: Type.Array(Header),
-})
-
-/** A batch of a live tail. */
-export const LiveRecords = Type.Object({
-  records: Type.Array(RecordSummary, { description: "The oldest first." }),
-  skipped: Type.Integer({ description: "Records left out since more came than a page can show." }),
-})
-
 /** What a provider needs, for the page that has no event yet. */
 export const ProviderSetup = Type.Object({
   provider: Type.String(),
@@ -271,11 +221,5 @@ export type ReconcileOverview = Static<typeof ReconcileOverview>
 export type Attention = Static<typeof Attention>
 export type Overview = Static<typeof Overview>
 export type PipelineDetail = Static<typeof PipelineDetail>
-export type TopicOverview = Static<typeof TopicOverview>
-export type RecordSummary = Static<typeof RecordSummary>
-export type RecordPage = Static<typeof RecordPage>
-export type RecordCounts = Static<typeof RecordCounts>
-export type RecordDetail = Static<typeof RecordDetail>
-export type LiveRecords = Static<typeof LiveRecords>
 export type ProviderSetup = Static<typeof ProviderSetup>
 export type Caller = Static<typeof Caller>

@@ -1,5 +1,6 @@
 import { join } from "node:path"
 import type { CommittedOffset, GroupChanges, GroupSnapshot } from "../../kafka-listener/log.ts"
+import type { GroupOffsets } from "../broker.ts"
 import { exists } from "../../process/paths.ts"
 import type { DatabaseLocation } from "../../storage/database-file.ts"
 import { DurableDatabase } from "../../storage/durable-database.ts"
@@ -55,6 +56,32 @@ export function furthestCommits(directory: string, clusterId: string): readonly 
     // the listener, which needs the file, reports what is wrong with it
     return []
   }
+}
+
+const MOST_GROUPS = 1000
+
+/** The groups of a log's Kafka clients, as they are on disk: none while the members of one change. @throws HooklineError `no_input` */
+export function groupOffsets(directory: string): readonly GroupOffsets[] {
+  const location = groupsIn(directory)
+  if (!exists(location.file)) return []
+  using db = openForReading(location)
+  const rows = db
+    .query<{ id: string; members: number; topic: string; partition: number; next: number }, [number]>(
+      `SELECT group_id AS id, json_array_length(state, '$.members') AS members, topic, partition, committed ->> 'offset' AS next
+       FROM offsets JOIN (SELECT * FROM groups ORDER BY group_id LIMIT ?) USING (group_id)`,
+    )
+    .all(MOST_GROUPS)
+  return [...Map.groupBy(rows, ({ id }) => id)].map(([group, of]) => ({
+    group,
+    state: of[0]!.members > 0 ? "Stable" : "Empty",
+    members: of[0]!.members,
+    committed: new Map(
+      [...Map.groupBy(of, ({ topic }) => topic)].map(([topic, them]) => [
+        topic,
+        new Map(them.map(({ partition, next }) => [partition, next])),
+      ]),
+    ),
+  }))
 }
 
 export class GroupDatabase extends DurableDatabase {

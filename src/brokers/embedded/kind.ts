@@ -6,7 +6,7 @@ import { realPath } from "../../storage/real-path.ts"
 import { UNOPENED } from "../../storage/writer-lock.ts"
 import { defineConnection, UNCOUNTED, type Acquired } from "../define-connection.ts"
 import { openEmbedded } from "./broker.ts"
-import { groupsIn } from "./group-database.ts"
+import { groupOffsets, groupsIn } from "./group-database.ts"
 import type { PortOptions } from "../../kafka-listener/port.ts"
 import { usersOf } from "../../kafka-listener/security/credentials.ts"
 import { checkOptions, OPTIONS } from "./options.ts"
@@ -69,6 +69,7 @@ export const EMBEDDED = defineConnection({
   },
   open: (values, log) => openEmbedded(values, { log, metrics: UNCOUNTED }),
   openReader: (values) => openEmbeddedReader(values.directory, values),
+  listGroups: ({ directory }) => groupOffsets(directory),
   dryRun(values, checkDatabase) {
     const { directory, partitions, kafka_listen: listen } = values
     opening("directory", () => checkDatabase(logIn(directory)))

@@ -78,6 +78,10 @@ export const KAFKA = defineConnection({
     const { joinKafkaGroup } = await import("./read-group.ts")
     return joinKafkaGroup(values, group, topic)
   },
+  async listGroups(values) {
+    const { listKafkaGroups } = await import("./read-group.ts")
+    return listKafkaGroups(values)
+  },
   async pauseGroup(values, group, topic, isPaused) {
     const { pauseKafkaGroup } = await import("./read-group.ts")
     return pauseKafkaGroup(values, { group, topic }, isPaused)

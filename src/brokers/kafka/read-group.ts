@@ -3,7 +3,7 @@ import type { ConnectionOptions } from "node:tls"
 import { steadyMs } from "../../clock/clock.ts"
 import { formatEndpoint } from "../../config/sections/endpoint.ts"
 import { HooklineError } from "../../errors.ts"
-import type { GroupAssigned, ReadGroup } from "../broker.ts"
+import type { GroupAssigned, GroupOffsets, ReadGroup } from "../broker.ts"
 import { kafkaClient, type KafkaClient } from "./connection.ts"
 import { errorCodeOf, unavailable } from "./failure.ts"
 import { orUnavailable } from "./leaders.ts"
@@ -48,21 +48,54 @@ export async function joinKafkaGroup(
 }
 
 /** @throws HooklineError `unavailable`, `config` */
-export async function pauseKafkaGroup(
-  options: KafkaOptions,
-  of: GroupOfTopic,
-  isPaused: boolean,
-): Promise<void> {
+export const pauseKafkaGroup = (options: KafkaOptions, of: GroupOfTopic, isPaused: boolean): Promise<void> =>
+  withAdmin(options, (admin) => writePaused(admin, of, isPaused))
+
+const MOST_GROUPS = 1000
+
+/** The consumer groups that this client may describe. @throws HooklineError `unavailable`, `config` */
+export const listKafkaGroups = (options: KafkaOptions): Promise<readonly GroupOffsets[]> =>
+  withAdmin(options, async (admin) => {
+    const listed = [...(await admin.listGroups()).values()]
+      // some consumers commit without ever joining
+      .filter(({ protocolType }) => protocolType === "consumer" || protocolType === "")
+      .filter(({ id }) => !id.endsWith(PAUSED))
+      .slice(0, MOST_GROUPS)
+    if (listed.length === 0) return []
+    const groups = listed.map(({ id }) => id)
+    const offsets = await admin.listConsumerGroupOffsets({ groups })
+    const described = await admin.describeGroups({ groups })
+    return listed.map(({ id, state }) => ({
+      group: id,
+      state,
+      members: described.get(id)?.members.size,
+      committed: new Map(
+        (offsets.find(({ groupId }) => groupId === id)?.topics ?? []).map(({ name, partitions }) => [
+          name,
+          new Map(
+            partitions
+              .filter(({ committedOffset }) => committedOffset >= 0n)
+              .map(({ partitionIndex, committedOffset }) => [partitionIndex, Number(committedOffset)]),
+          ),
+        ]),
+      ),
+    }))
+  })
+
+async function withAdmin<T>(options: KafkaOptions, use: (admin: Admin) => Promise<T>): Promise<T> {
   const client = kafkaClient(options)
   await client.tlsFiles?.refresh()
   const admin = new Admin(baseOf(client))
   try {
-    await writePaused(admin, of, isPaused)
+    return await orUnavailable(use(admin))
   } finally {
     await admin.close()
     client.tokens?.close()
   }
 }
+
+/** Ends the names of the groups that pause others. */
+const PAUSED = ".paused"
 
 interface GroupOfTopic {
   readonly group: string
@@ -72,11 +105,11 @@ interface GroupOfTopic {
 function writePaused(admin: Admin, { group, topic }: GroupOfTopic, isPaused: boolean): Promise<void> {
   const partitionOffsets = [{ partition: 0, offset: isPaused ? 1n : 0n }]
   const topics = [{ name: topic, partitionOffsets }]
-  return orUnavailable(admin.alterConsumerGroupOffsets({ groupId: `${group}.paused`, topics }))
+  return orUnavailable(admin.alterConsumerGroupOffsets({ groupId: group + PAUSED, topics }))
 }
 
 async function readPaused(admin: Admin, { group, topic }: GroupOfTopic): Promise<boolean> {
-  const groups = [{ groupId: `${group}.paused`, topics: [{ name: topic, partitionIndexes: [0] }] }]
+  const groups = [{ groupId: group + PAUSED, topics: [{ name: topic, partitionIndexes: [0] }] }]
   try {
     const [found] = await admin.listConsumerGroupOffsets({ groups })
     return found?.topics[0]?.partitions[0]?.committedOffset === 1n

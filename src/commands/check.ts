@@ -86,14 +86,13 @@ function printPlan(plan: Plan): void {
     const secured = security === undefined ? "" : ` (${security})`
     console.log(`connection ${id}: ${place}${secured}${spool === undefined ? "" : `, spool ${spool.file}`}`)
   }
-  for (const { id, listen, path, topic, sink, routed, verification, headers, sample } of pipelines) {
+  const shown = pipelines.map(({ id, listen, path, topic, sink, routed, verification, headers, sample }) => {
     const others = routed === undefined ? "" : `, routed to ${routed.join(", ")}`
     const kept = headers === undefined ? "" : `; record headers: ${headers.join(", ")}`
     const to = topic === undefined ? sink : `topic ${topic}`
-    console.log(
-      `${id}: ${listen}${path} -> ${to}${others}; verification: ${verification}${kept}${showSample(sample)}`,
-    )
-  }
+    return `${id}: ${listen}${path} -> ${to}${others}; verification: ${verification}${kept}${showSample(sample)}`
+  })
+  console.log(shown.join("\n"))
   for (const { id, pipeline, provider } of reconciles)
     console.log(`reconcile ${id}: pipeline ${pipeline} with what ${provider} lists`)
   for (const { id, from, url, sign } of forwards)

@@ -51,39 +51,41 @@ export function contextsOf(
     const text = store === "embedded" && destination?.kind.isInMemory === true ? "memory" : store
     return openKeys(locate(text, { pipeline: id, logDirectory: destination?.logDirectory, baseDir }, ca))
   }
+  const ofAll: Omit<ComponentContext, "acquire"> = {
+    ...given,
+    pipeline: id,
+    sourcePath: String(source?.values["path"] ?? ""),
+    connection: (asked) => {
+      const { kind, ...open } = connection(asked)
+      const timeoutMs = ownTimeoutMs ?? open.deliveryTimeoutMs
+      return {
+        ...open,
+        deliveryTimeoutMs: timeoutMs,
+        kind: kind.name as ConnectionKindName,
+        messagingSystem: kind.messagingSystem,
+      }
+    },
+    prepareTopics(names) {
+      destination?.broker.prepare(names)
+      addTopics(names)
+    },
+    deliveryTimeoutMs,
+    dedupeKeys,
+    sharedDedupeKeys: () => {
+      const shared = storeOf(pipeline)
+      return shared === undefined || shared.store === "memory"
+        ? undefined
+        : dedupeKeys(shared.store, shared.ca)
+    },
+    hasLogFolder: destination?.logDirectory !== undefined,
+  }
   const seen = new Map<string, number>()
   return (title) => {
     const nth = (seen.get(title) ?? 0) + 1
     seen.set(title, nth)
-    const own = `pipeline ${id}/${title} ${nth}`
     return {
-      ...given,
-      pipeline: id,
-      sourcePath: String(source?.values["path"] ?? ""),
-      connection: (asked) => {
-        const { kind, ...open } = connection(asked)
-        const timeoutMs = ownTimeoutMs ?? open.deliveryTimeoutMs
-        return {
-          ...open,
-          deliveryTimeoutMs: timeoutMs,
-          kind: kind.name as ConnectionKindName,
-          messagingSystem: kind.messagingSystem,
-        }
-      },
-      prepareTopics(names) {
-        destination?.broker.prepare(names)
-        addTopics(names)
-      },
-      deliveryTimeoutMs,
-      dedupeKeys,
-      sharedDedupeKeys: () => {
-        const shared = storeOf(pipeline)
-        return shared === undefined || shared.store === "memory"
-          ? undefined
-          : dedupeKeys(shared.store, shared.ca)
-      },
-      hasLogFolder: destination?.logDirectory !== undefined,
-      acquire: (spec) => acquire({ ...spec, name: `${own}/${spec.name}` }),
+      ...ofAll,
+      acquire: (spec) => acquire({ ...spec, name: `pipeline ${id}/${title} ${nth}/${spec.name}` }),
     }
   }
 }

@@ -166,7 +166,6 @@ class DryRun {
     const isMade = ({ component }: ResolvedPart): boolean =>
       component.checkInPipeline === undefined || !processors.some(isUnread)
     const known = sound.filter((it) => registry.includes(it.component) && isMade(it))
-    const parts = known.map((it) => ({ ...it, options: it.component.options }))
     const opened: (() => unknown)[] = []
     const routed: string[] = []
     let making: Place | undefined
@@ -198,7 +197,8 @@ class DryRun {
     )
     for (const [index, { component, values, home }] of known.entries()) {
       making = home
-      const own = [parts[index]!, ...parts]
+      const own = (): Part[] =>
+        [known[index]!, ...known].map((it) => ({ ...it, options: it.component.options }))
       this.#try(own, () => {
         const made = createComponent({ component, values: values as never }, contextOf(component.title))
         if (component.kind === "source") (made as Made["source"])(NO_HANDLER)
@@ -212,7 +212,8 @@ class DryRun {
   }
 
   #trySection(section: ResolvedPart, open: (values: ResolvedPart["values"]) => unknown): void {
-    if (section.isSound()) this.#try([{ ...section, options: section.values }], () => open(section.values))
+    const own = (): Part[] => [{ ...section, options: section.values }]
+    if (section.isSound()) this.#try(own, () => open(section.values))
   }
 
   #needRedis(server: RedisServer | undefined): void {
@@ -237,16 +238,19 @@ class DryRun {
       const { host, port, owner } = address
       if (!owner.isSound() || open.has(port) || seen.has(`${host} ${port}`)) continue
       seen.add(`${host} ${port}`)
-      this.#try([{ ...owner, options: owner.values }], () => checkIsFree(address))
+      this.#try(
+        () => [{ ...owner, options: owner.values }],
+        () => checkIsFree(address),
+      )
     }
   }
 
   /** @param parts that may have the option that is wrong, the first before the others */
-  #try(parts: readonly Part[], open: () => unknown): void {
+  #try(parts: () => readonly Part[], open: () => unknown): void {
     try {
       open()
     } catch (error) {
-      this.#report(parts, error)
+      this.#report(parts(), error)
     }
   }
 

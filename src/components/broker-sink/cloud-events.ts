@@ -75,7 +75,8 @@ export function checkCloudEventsInPipeline({
   sender,
   wrong,
 }: Pick<CheckingInPipeline<Options>, "values" | "sender" | "wrong">): void {
-  for (const key of KEYS) checkExtractions([values[key] ?? []].flat(), sender, (it) => wrong(key, it))
+  for (const key of KEYS)
+    if (values[key] !== undefined) checkExtractions([values[key]], sender, (it) => wrong(key, it))
 }
 
 /** undefined: off. */

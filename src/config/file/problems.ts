@@ -93,7 +93,7 @@ export class Problems {
   }
 
   #add(to: Map<string, Problem>, { file = this.file, line, section, key, text }: Problem): void {
-    to.set(JSON.stringify([file, line, section, key, text]), { file, line, section, key, text })
+    to.set([file, line, section, key, text].join("\0"), { file, line, section, key, text })
   }
 
   #sorted(found: ReadonlyMap<string, Problem>): readonly Problem[] {

@@ -14,7 +14,7 @@ const address = fc
   .map(({ key, ...values }): PlannedAddress => ({
     host: values.host,
     port: values.port,
-    title: "",
+    title: () => "",
     owner: { values } as unknown as PlannedAddress["owner"],
     ...(key !== undefined && { key }),
   }))

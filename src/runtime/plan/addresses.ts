@@ -10,7 +10,7 @@ import type { ResolvedDraft } from "./resolved-draft.ts"
 /** An address that is listened on. */
 export interface PlannedAddress extends EndpointOptions {
   /** `pipeline "payments"` */
-  readonly title: string
+  readonly title: () => string
   readonly owner: Resolved<OptionSet>
   /** Its option that may be off. Absent: a pipeline's, which has `host` and `port`, and shares them with others. */
   readonly key?: string
@@ -25,7 +25,12 @@ export function* addressesOf({ pipelines, connections, admin }: ResolvedDraft): 
     yield
     if (source === undefined) continue
     const { host, port } = source.values as unknown as EndpointOptions
-    ofPipelines.push({ host: String(host), port, title: `pipeline ${JSON.stringify(id)}`, owner: source })
+    ofPipelines.push({
+      host: String(host),
+      port,
+      title: () => `pipeline ${JSON.stringify(id)}`,
+      owner: source,
+    })
   }
   const { listen = "off" } = admin.values
   const ofAdmin: PlannedAddress[] =
@@ -34,7 +39,7 @@ export function* addressesOf({ pipelines, connections, admin }: ResolvedDraft): 
       : [
           {
             ...listen,
-            title: "the admin listener",
+            title: () => "the admin listener",
             owner: admin as unknown as Resolved<OptionSet>,
             key: "listen",
           },
@@ -42,7 +47,7 @@ export function* addressesOf({ pipelines, connections, admin }: ResolvedDraft): 
   const ofConnections = [...connections].flatMap(([id, owner]) =>
     (owner.kind?.addresses?.(owner.values) ?? []).map(({ key, listen }): PlannedAddress => ({
       ...listen,
-      title: `connection ${id}`,
+      title: () => `connection ${id}`,
       owner,
       key,
       isOptional: true,
@@ -141,7 +146,7 @@ function report(other: PlannedAddress, one: PlannedAddress, problems: Problems):
     return problems.add(place, "is the admin listener's by default; choose another, or set [admin] listen")
   }
   const place = other.owner.where(one.key === undefined ? key : (other.key ?? "port"))
-  problems.add(one.owner.where(key), `${text} ${other.title} (${problems.locate(place)}); ${advice}`)
+  problems.add(one.owner.where(key), `${text} ${other.title()} (${problems.locate(place)}); ${advice}`)
 }
 
 const pathOf = ({ values: { path } }: Resolved<OptionSet>): string | undefined =>

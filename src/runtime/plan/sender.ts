@@ -32,9 +32,9 @@ export function* checkInPipelines({ pipelines, problems }: ResolvedDraft): Steps
     if (processors.some(isUnread)) continue
     const sender = senderOf(processors)
     for (const part of [source, ...processors, sink]) {
-      if (part === undefined || typeof part === "function") continue
+      if (typeof part !== "object" || part.component.checkInPipeline === undefined) continue
       const { values, isGiven, isDefault, where, wrong } = part
-      part.component.checkInPipeline?.({
+      part.component.checkInPipeline({
         values,
         isGiven,
         isDefault,

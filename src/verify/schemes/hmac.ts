@@ -40,10 +40,11 @@ export interface HmacForm extends MacForm, Pick<MacTraits, "secret" | "tolerance
 /** The family of an HMAC form, which settings may `adapt`. */
 export function hmac(form: HmacForm, adapt?: (settings: VerifierSettings) => HmacForm): Family {
   const fixed = hmacScheme(form)
+  const coverage = coverageOf(form)
   return macFamily((settings) => (adapt === undefined ? fixed : hmacScheme(adapt(settings))), {
     family: "hmac",
     signsUrl: form.payload?.includes("{url}") ?? false,
-    covers: (settings) => coverageOf(adapt?.(settings) ?? form),
+    covers: (settings) => (adapt === undefined ? coverage : coverageOf(adapt(settings))),
     secret: form.secret,
     toleranceMs: form.toleranceMs,
     optional: form.optional,

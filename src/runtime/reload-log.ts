@@ -51,16 +51,13 @@ export function* logListening(
   before: readonly Listening[],
   now: readonly Listening[],
 ): Steps<void> {
-  const known = new Set(before.map(keyOf))
+  const known = new Map(before.map(({ pipeline, url }) => [pipeline, url]))
   for (const it of now) {
-    if (known.has(keyOf(it))) continue
+    if (known.get(it.pipeline) === it.url) continue
     log.info(it, "listening")
     yield
   }
 }
-
-// no URL has a space
-const keyOf = ({ pipeline, url }: Listening): string => `${url} ${pipeline}`
 
 function logProblems(log: Logger, error: unknown): void {
   if (error instanceof HooklineError) for (const problem of error.message.split("\n")) log.error(problem)

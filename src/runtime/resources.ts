@@ -214,7 +214,9 @@ async function closeAll(all: readonly Resource[], untilMs: number): Promise<void
 
 function isEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true
-  if (!isPlain(a) || !isPlain(b) || Array.isArray(a) !== Array.isArray(b)) return false
+  if (Array.isArray(a) && Array.isArray(b))
+    return a.length === b.length && a.every((it, at) => isEqual(it, b[at]))
+  if (!isPlain(a) || !isPlain(b)) return false
   const keys = Object.keys(a)
   return (
     keys.length === Object.keys(b).length &&
@@ -223,6 +225,5 @@ function isEqual(a: unknown, b: unknown): boolean {
 }
 
 function isPlain(value: unknown): value is { readonly [key: string]: unknown } {
-  if (typeof value !== "object" || value === null) return false
-  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
 }

@@ -245,7 +245,8 @@ function wrongAddress(parts: readonly string[]): string | undefined {
     return `unknown section; ${meant === undefined ? `expected ${enumerate(forms, "or")}` : `did you mean ${KINDS[meant]![0]}?`}`
   }
   const [form, hint] = KINDS[kind]!
-  if (parts.length === form.split(":").length && !parts.includes("")) return undefined
+  const length = hint === undefined ? 1 : kind === "pipeline" ? 3 : 2
+  if (parts.length === length && !parts.includes("")) return undefined
   if (hint === undefined) return `unknown section; did you mean ${form}?`
   return kind === "pipeline" && parts.length === 2 && id !== ""
     ? `missing component; write ${form}, such as [pipeline:${id}:BrokerSink]`

@@ -5,7 +5,9 @@
 export const ROUTER_KEYS = ["by", "routes", "topic", "topics", "max_topics", "unsigned"] as const
 
 /** @param section as the file spells it */
-export const hasRouteLines = (section: string): boolean => /:\s*Router\s*$/.test(section)
+export const hasRouteLines = (section: string): boolean =>
+  // asked for every line
+  section.includes("Router") && /:\s*Router\s*$/.test(section)
 
 /** Whether a line of a Router's section is one of its keys. */
 export const isRouterKey = (line: string): boolean => {

@@ -64,11 +64,20 @@ export class WrongValue extends Error {
 type AnyOption = Option<any, any>
 export type OptionSet = { readonly [key: string]: AnyOption }
 
-/** The options of a set with their keys: listed once, since a file may have thousands of sections. */
-export const optionsIn = (options: OptionSet): readonly (readonly [key: string, option: AnyOption])[] =>
-  LISTED.getOrInsertComputed(options, () => Object.entries(options))
+/** What follows from a set of options is found once, since a file may have thousands of sections. */
+export function oncePerSet<T extends object>(find: (options: OptionSet) => T): (options: OptionSet) => T {
+  const found = new WeakMap<OptionSet, T>()
+  return (options) => {
+    let one = found.get(options)
+    if (one === undefined) found.set(options, (one = find(options)))
+    return one
+  }
+}
 
-const LISTED = new WeakMap<OptionSet, readonly (readonly [string, AnyOption])[]>()
+/** The options of a set with their keys. */
+export const optionsIn = oncePerSet((options): readonly (readonly [key: string, option: AnyOption])[] =>
+  Object.entries(options),
+)
 
 /** What sections of a folder without any given option have in common. */
 export interface Defaults {

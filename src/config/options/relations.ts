@@ -1,5 +1,5 @@
 import { enumerate } from "../file/nearest.ts"
-import { optionsIn, type OptionSet, type Relations } from "./option.ts"
+import { oncePerSet, optionsIn, type OptionSet, type Relations } from "./option.ts"
 import type { Checking, Section } from "./section.ts"
 
 /*
@@ -47,17 +47,12 @@ export function checkRelations({ options }: Section, checking: Checking<OptionSe
 }
 
 /** The relations of those options that have any. */
-const relationsIn = (options: OptionSet): readonly (readonly [key: string, Relations])[] =>
-  RELATIONS.getOrInsertComputed(options, () =>
-    optionsIn(options).flatMap(([key, { relations }]) => {
-      const { only: conditions, needs, excludes } = relations
-      return conditions === undefined && needs === undefined && excludes === undefined
-        ? []
-        : [[key, relations]]
-    }),
-  )
-
-const RELATIONS = new WeakMap<OptionSet, readonly (readonly [string, Relations])[]>()
+const relationsIn = oncePerSet((options): readonly (readonly [key: string, Relations])[] =>
+  optionsIn(options).flatMap(([key, { relations }]) => {
+    const { only: conditions, needs, excludes } = relations
+    return conditions === undefined && needs === undefined && excludes === undefined ? [] : [[key, relations]]
+  }),
+)
 
 const holds = (value: unknown, words: readonly string[] | "on"): boolean =>
   words === "on" ? value !== undefined && value !== "off" : words.includes(value as string)

@@ -4,6 +4,7 @@ import { camelCase } from "./in-code.ts"
 import { checkRelations } from "./relations.ts"
 import {
   defaultsOf,
+  oncePerSet,
   optionsIn,
   quote,
   WrongValue,
@@ -251,12 +252,9 @@ export function inputsOf(
   return files
 }
 
-const inputKeysIn = (options: OptionSet): readonly string[] =>
-  INPUT_KEYS.getOrInsertComputed(options, () =>
-    optionsIn(options).flatMap(([key, { isInput }]) => (isInput ? key : [])),
-  )
-
-const INPUT_KEYS = new WeakMap<OptionSet, readonly string[]>()
+const inputKeysIn = oncePerSet((options): readonly string[] =>
+  optionsIn(options).flatMap(([key, { isInput }]) => (isInput ? key : [])),
+)
 
 /** Checks a value of code. A problem's message is free of what must not be printed. */
 function fromCode(option: OptionSet[string], value: unknown, context: ParseContext): unknown {

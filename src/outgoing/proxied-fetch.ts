@@ -51,6 +51,13 @@ export function isUnsent(error: unknown): boolean {
   return (code in WORDS && code !== "ECONNRESET") || CERTIFICATE.test(`${code}`)
 }
 
+/** How long an answer's Retry-After asks to wait, in milliseconds, with an upper limit; undefined: it does not ask. */
+export function askedPauseMs(headers: Headers, longestMs: number, nowMs = Date.now()): number | undefined {
+  const after = headers.get("retry-after") ?? ""
+  const ms = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - nowMs
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), longestMs)
+}
+
 /*
  * Which requests go through a proxy is decided here, for all of Hookline: by the variables that curl and Bun read, but never
  * to this machine. Left to itself, Bun's fetch would send those to the proxy too, with the admin token.

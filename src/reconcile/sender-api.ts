@@ -4,7 +4,7 @@ import { HooklineError } from "../errors.ts"
 import { tokenBucket } from "../http/admission/rate-limit.ts"
 import { readJson } from "../json/read.ts"
 import { fetchBounded } from "../outgoing/fetch-bounded.ts"
-import { fetchFailure, isUnsent, proxiedFetch } from "../outgoing/proxied-fetch.ts"
+import { askedPauseMs, fetchFailure, isUnsent, proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import { Authorization, type Answer } from "./sender-authorization.ts"
 import { textAt, valueAt, type Listing, type TemplateValues } from "./listing.ts"
 
@@ -245,9 +245,8 @@ function describe(answer: Answer): string {
 /** How long a sender asks to be left alone, in milliseconds; undefined: it does not. */
 function retryAfterMs(answer: Answer, nowMs: number): number | undefined {
   const { status, headers } = answer
-  const after = headers.get("retry-after") ?? ""
-  if (/^\d+$/.test(after)) return Number(after) * 1000
-  if (after !== "" && !Number.isNaN(Date.parse(after))) return Math.max(0, Date.parse(after) - nowMs)
+  const askedMs = askedPauseMs(headers, Number.POSITIVE_INFINITY, nowMs)
+  if (askedMs !== undefined) return askedMs
   // GitHub's primary limit: 403 without Retry-After
   const reset = Number(headers.get("x-ratelimit-reset") ?? Number.NaN)
   if (headers.get("x-ratelimit-remaining") === "0" && reset > 0)

@@ -1,6 +1,6 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { steadyMs } from "../clock/clock.ts"
-import { fetchFailure, throughProxy } from "../outgoing/proxied-fetch.ts"
+import { askedPauseMs, fetchFailure, throughProxy } from "../outgoing/proxied-fetch.ts"
 import { pinnedFetch, refusedHost, type AddressRule } from "../outgoing/refused-addresses.ts"
 import type { Sendable, Signer } from "../verify/verifier.ts"
 import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
@@ -81,7 +81,8 @@ function toAttempt({ status, headers }: Response, text: string, durationMs: numb
   const shown = text.trim().slice(0, MOST_SHOWN)
   if (status >= 500 || RETRIED.has(status)) {
     const reason = `${status}${throughProxy(url)}${shown === "" ? "" : `: ${shown}`}`
-    return { outcome: "unavailable", status, reason, retryAfterMs: readRetryAfter(headers), durationMs }
+    const retryAfterMs = askedPauseMs(headers, LONGEST_RETRY_AFTER_MS)
+    return { outcome: "unavailable", status, reason, retryAfterMs, durationMs }
   }
   const why = status < 400 ? "redirects are not followed" : shown
   const reason = why === "" ? `${status}` : `${status}: ${why}`
@@ -90,12 +91,6 @@ function toAttempt({ status, headers }: Response, text: string, durationMs: numb
 
 /** The 4xx that may pass: timeout, too early, too many requests. */
 const RETRIED = new Set([408, 425, 429])
-
-function readRetryAfter(headers: Headers): number | undefined {
-  const text = headers.get("retry-after") ?? ""
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_RETRY_AFTER_MS)
-}
 
 /**
  * Reads a small body to its end, so that the connection is used again. One that stalls or breaks off is read as far as it

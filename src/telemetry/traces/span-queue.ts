@@ -3,7 +3,7 @@ import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace"
 import { Backoff } from "../../clock/backoff.ts"
 import { pause, steadyMs, within } from "../../clock/clock.ts"
 import { Lasting } from "../../clock/lasting.ts"
-import { fetchFailure, proxiedFetch, throughProxy } from "../../outgoing/proxied-fetch.ts"
+import { askedPauseMs, fetchFailure, proxiedFetch, throughProxy } from "../../outgoing/proxied-fetch.ts"
 import type { Logger } from "../log.ts"
 import type { DropReason, TraceMetrics } from "./trace-metrics.ts"
 
@@ -129,7 +129,7 @@ export class SpanQueue implements SpanProcessor {
         return this.#failed(
           `HTTP ${status}${throughProxy(endpoint)}`,
           !RETRIED.includes(status),
-          retryAfterMs(response.headers),
+          askedPauseMs(response.headers, RETRY_MS.longest),
         )
       }
       const rejected = await rejectedSpans(response)
@@ -172,11 +172,6 @@ interface Failure {
   /** Whether it is not sent again. */
   readonly isFinal: boolean
   readonly retryAfterMs: number
-}
-
-function retryAfterMs(headers: Headers): number {
-  const seconds = Number(headers.get("retry-after") ?? 0)
-  return Number.isFinite(seconds) ? Math.min(seconds * 1000, RETRY_MS.longest) : 0
 }
 
 /** How many spans of an accepted request the collector has rejected: OTLP's partial success. undefined: not OTLP. */

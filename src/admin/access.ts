@@ -3,7 +3,7 @@ import { steadyMs } from "../clock/clock.ts"
 import { rarely } from "../clock/lasting.ts"
 import { Guesses } from "../senders/guesses.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { secretTest } from "../verify/schemes/constant-time.ts"
+import { secretTest } from "../verify/crypto.ts"
 
 export interface Access {
   /** The bearer token that callers must present; undefined: none. */

@@ -108,7 +108,7 @@ async function findMistakes(
     ...(await otherProviders()),
   ]
   if (found.length > 0) return found
-  const mistake = otherScheme(explanation, settings.secret ?? [], request)
+  const mistake = await otherScheme(explanation, settings.secret ?? [], request)
   return mistake === undefined ? [] : [mistake]
 }
 

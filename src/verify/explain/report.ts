@@ -1,3 +1,4 @@
+import { settle, sha256 } from "../crypto.ts"
 import { describeAfter } from "../presets/delivery-facts.ts"
 import { findFamily, makeVerifier, nameOf, presetOf } from "../presets/providers.ts"
 import { secretWarnings } from "../presets/secret-warnings.ts"
@@ -172,7 +173,7 @@ async function received(
     isToken(inquiry, explanation) ||
     findFamily(provider)?.signer === undefined ||
     (masksSignatures && CREDENTIAL.test(name) && !example.has(name))
-  const hash = new Bun.CryptoHasher("sha256").update(body).digest("hex")
+  const hash = await settle(() => sha256([body], "hex"))
   return [
     `${method} ${show(findFamily(provider)?.signsUrl === true ? url : `${request.path}`)}`,
     ...relevant.map((name) => {

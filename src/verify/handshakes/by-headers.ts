@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto"
 import type { RequestInfo } from "../../pipeline/event.ts"
 import { Answered, Rejected } from "../../pipeline/outcome.ts"
-import { secretTest } from "../schemes/constant-time.ts"
+import { secretTest } from "../crypto.ts"
 import { echo, isSignable, json } from "./answer.ts"
 import type { Handshake, HandshakeAnswer, HandshakeContext } from "./handshake.ts"
 

@@ -1,4 +1,5 @@
 import { rootCertificates } from "node:tls"
+import { settled } from "../crypto.ts"
 import { nearest } from "../../config/file/nearest.ts"
 import {
   WrongSetting,
@@ -64,7 +65,7 @@ export function makeVerifier(
       `is missing; ${nameOf(provider)} requires ${describeRequired(family)}`,
     )
   checkTolerance(settings)
-  return family.verifier(settings, fetcher)
+  return settled(family.verifier(settings, fetcher))
 }
 
 /**

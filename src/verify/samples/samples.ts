@@ -1,4 +1,5 @@
 import type { ProviderRef } from "../presets/providers.ts"
+import { sha256 } from "../crypto.ts"
 import type { Sample } from "./sample.ts"
 import samples from "./samples.json" with { type: "json" }
 
@@ -40,7 +41,7 @@ function sampleOf(provider: ProviderRef = ""): Sample | undefined {
 function fill(sample: Sample, { id, number, atMs }: SampleEvent): Sample {
   const iso = new Date(atMs).toISOString()
   const unix = Math.floor(atMs / 1000)
-  const hex = new Bun.CryptoHasher("sha256").update(id).digest("hex")
+  const hex = sha256([id], "hex")
   const variables: { readonly [name: string]: string | number } = {
     id,
     number,

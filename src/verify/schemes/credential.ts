@@ -42,8 +42,8 @@ export function credentialVerifier<C>({
     async explain(request, nowMs) {
       const credential = read(request)
       if (credential instanceof Refused) return { ...NOTHING_READ, result: credential, toleranceMs }
-      const result = await check(credential, request, nowMs)
-      return { ...NOTHING_READ, ...show(credential), result, toleranceMs }
+      const result = check(credential, request, nowMs)
+      return { ...NOTHING_READ, ...show(credential), result: await result, toleranceMs }
     },
   }
 }

@@ -2,8 +2,8 @@ import { parse, stringify } from "node:querystring"
 import { mediaType } from "../../forms/body-format.ts"
 import { FormFlaw } from "../../forms/field.ts"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
+import { sameText, sha256 } from "../crypto.ts"
 import { Refused, type Sendable, type SignedRequest, type UnsignedRequest } from "../verifier.ts"
-import { sameText } from "./constant-time.ts"
 import type { Family } from "./family.ts"
 import { macFamily } from "./mac-family.ts"
 import { withHeaders } from "./sendable.ts"
@@ -135,4 +135,4 @@ function spellings(url: string): string[] {
   return [...new Set([rest, pathname + search, reencoded])].flatMap((it) => [without + it, withPort + it])
 }
 
-const sha256Hex = (bytes: Uint8Array): string => new Bun.CryptoHasher("sha256").update(bytes).digest("hex")
+const sha256Hex = (bytes: Uint8Array): string => sha256([bytes], "hex")

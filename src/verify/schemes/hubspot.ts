@@ -1,3 +1,4 @@
+import { sha256 } from "../crypto.ts"
 import { Refused, type SignedRequest, type Verifier } from "../verifier.ts"
 import { listOf, type Family, type VerifierSettings } from "./family.ts"
 import { hmacScheme } from "./hmac.ts"
@@ -90,9 +91,5 @@ function readOlder({ headers, method, url, body }: SignedRequest, oldest: number
 }
 
 const plainHashKey = (secret: string): Key => ({
-  expected(signed: Signed) {
-    const hasher = new Bun.CryptoHasher("sha256").update(secret)
-    for (const piece of signed) hasher.update(piece)
-    return hasher.digest("hex")
-  },
+  expected: (signed: Signed) => sha256([secret, ...signed], "hex"),
 })

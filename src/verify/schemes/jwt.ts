@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto"
 import { SignJWT, type JWTPayload, type JWTVerifyOptions } from "jose"
-import { sameText } from "./constant-time.ts"
+import { sameText, sha256 } from "../crypto.ts"
 import { credentialVerifier } from "./credential.ts"
 import { listOf, textOf, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
@@ -151,14 +151,11 @@ function checkClaims(
     const { claim, encoding } = form.bodyHash
     const hash = payload[claim]
     if (typeof hash !== "string") return new Refused("malformed", `no ${claim} in the token`)
-    if (!sameText(hash, sha256(body, encoding)))
+    if (!sameText(hash, sha256([body], encoding)))
       return new Refused("no_match", `${claim} does not match the body`)
   }
   return new Verified(payload.iat === undefined ? undefined : payload.iat * 1000)
 }
-
-const sha256 = (bytes: Uint8Array, encoding: "hex" | "base64"): string =>
-  new Bun.CryptoHasher("sha256").update(bytes).digest(encoding)
 
 async function makeToken(
   form: JwtForm,
@@ -175,7 +172,7 @@ async function makeToken(
     ...(issuer === undefined ? {} : { iss: issuer }),
     ...(settings.audience === undefined ? {} : { aud: settings.audience }),
     ...(settings.email === undefined ? {} : { email: settings.email, email_verified: true }),
-    ...(form.bodyHash === undefined ? {} : { [form.bodyHash.claim]: sha256(body, form.bodyHash.encoding) }),
+    ...(form.bodyHash === undefined ? {} : { [form.bodyHash.claim]: sha256([body], form.bodyHash.encoding) }),
   })
   if (!secret.includes("PRIVATE KEY"))
     return token.setProtectedHeader({ alg: "HS256" }).sign(Buffer.from(secret))

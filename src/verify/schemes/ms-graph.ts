@@ -1,4 +1,4 @@
-import { secretTest } from "./constant-time.ts"
+import { secretTest } from "../crypto.ts"
 import { credentialVerifier } from "./credential.ts"
 import { listOf, type Family } from "./family.ts"
 import { member, readSignedJson, withMember } from "./json-body.ts"

@@ -6,10 +6,15 @@ import { tokenAt, type TokenLocation } from "./token.ts"
 export type SchemeForm = { readonly hmac: HmacForm } | { readonly token: TokenLocation }
 
 /** The family of a scheme, one for all who ask. @throws WrongSetting for a payload that is malformed */
-export const toFamily = (scheme: SchemeForm | Family): Family =>
-  FAMILIES.getOrInsertComputed(scheme, () => {
-    if ("hmac" in scheme) return hmac(scheme.hmac)
-    return "token" in scheme ? tokenAt(scheme.token) : scheme
-  })
+export function toFamily(scheme: SchemeForm | Family): Family {
+  const family = FAMILIES.get(scheme) ?? familyOf(scheme)
+  FAMILIES.set(scheme, family)
+  return family
+}
+
+function familyOf(scheme: SchemeForm | Family): Family {
+  if ("hmac" in scheme) return hmac(scheme.hmac)
+  return "token" in scheme ? tokenAt(scheme.token) : scheme
+}
 
 const FAMILIES = new WeakMap<SchemeForm | Family, Family>()

@@ -1,6 +1,6 @@
 // Hot path: every event of a verified pipeline passes here.
 import { Refused, Verified, type SignedRequest, type Verifier } from "../verifier.ts"
-import { sameText } from "./constant-time.ts"
+import { sameText } from "../crypto.ts"
 import { credentialVerifier } from "./credential.ts"
 import { WrongSetting, MOST_SIGNATURES } from "./family.ts"
 import { checkFreshness } from "./freshness.ts"

@@ -1,5 +1,5 @@
 // Hot path: every event of a verified pipeline passes here.
-import { secretTest } from "./constant-time.ts"
+import { secretTest } from "../crypto.ts"
 import { credentialVerifier } from "./credential.ts"
 import {
   listOf,

@@ -10,20 +10,23 @@ import type { Verifier } from "./verifier.ts"
 export type Algorithm = "sha1" | "sha256" | "sha512"
 export type Encoding = "hex" | "base64" | "base64url"
 
-/** Makes the HMAC (RFC 2104) of bytes in pieces; text is UTF-8. */
-export type Mac = (pieces: readonly (string | Uint8Array)[], encoding: Encoding) => string
+/** Bytes in pieces; text is UTF-8. */
+export type Pieces = readonly (string | Uint8Array)[]
+
+/** Makes the HMAC (RFC 2104) of bytes. */
+export type Mac = (pieces: Pieces, encoding: Encoding) => string
 
 export function mac(algorithm: Algorithm, secret: Uint8Array): Mac {
-  // keyed once and copied for each request: 1.0 us for 1.1 KB where crypto.subtle takes 30
-  const keyed = new Bun.CryptoHasher(algorithm, secret)
+  // keyed for the first request and copied for each: 1.0 us for 1.1 KB where crypto.subtle takes 30
+  let keyed: Bun.CryptoHasher | undefined
   return (pieces, encoding) => {
-    const hasher = keyed.copy()
+    const hasher = (keyed ??= new Bun.CryptoHasher(algorithm, secret)).copy()
     for (const piece of pieces) hasher.update(piece)
     return hasher.digest(encoding)
   }
 }
 
-export function sha256(pieces: readonly (string | Uint8Array)[], encoding: Encoding): string {
+export function sha256(pieces: Pieces, encoding: Encoding): string {
   const hasher = new Bun.CryptoHasher("sha256")
   for (const piece of pieces) hasher.update(piece)
   return hasher.digest(encoding)
@@ -44,14 +47,17 @@ export function secretTest(secret: string): (text: string) => boolean {
 
 const digest = (text: string): Uint8Array => new Bun.CryptoHasher("sha256").update(text).digest()
 
-/** Makes the test of Ed25519 signatures (RFC 8032) by a raw public key. */
-export function ed25519Test(raw: Uint8Array): (signed: Uint8Array, signature: Uint8Array) => boolean {
+/** Makes the test of Ed25519 signatures (RFC 8032) of bytes in pieces, by a raw public key. */
+export function ed25519Test(raw: Uint8Array): (signed: Pieces, signature: Uint8Array) => boolean {
   const key = ed25519(raw)
-  return (signed, signature) => verify(null, signed, key, signature)
+  return (signed, signature) => verify(null, joined(signed), key, signature)
 }
 
+export const joined = (pieces: Pieces): Uint8Array =>
+  Buffer.concat(pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)))
+
 /** Runs what uses these functions; elsewhere than on Bun they answer later. */
-export const settle = <T>(run: () => T): T | Promise<T> => run()
+export const settle = <T>(run: () => T | Promise<T>): T | Promise<T> => run()
 
 /** A verifier whose calls settle. */
 export const settled = (verifier: Verifier): Verifier => verifier

@@ -50,7 +50,7 @@ export const REASON_WORDS = {
 
 /** For logs and metrics. */
 export type RefusedReason = keyof typeof REASON_WORDS
-export const REFUSED_REASONS = Object.keys(REASON_WORDS) as RefusedReason[]
+export const REFUSED_REASONS = /* @__PURE__ */ Object.keys(REASON_WORDS) as RefusedReason[]
 
 export class Refused {
   readonly kind = "refused"

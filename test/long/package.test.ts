@@ -45,6 +45,9 @@ import {
   memoryConnection, testPipeline, validator, verifier, webHookSource, type Event, type Processor,
 } from "hookline"
 import { Hono } from "hono"
+import { verify } from "hookline/verify"
+import { github } from "hookline/verify/senders"
+import { verify as verifyOne } from "hookline/verify/hmac"
 
 const secret = "0123456789abcdef"
 const leaveOutPings: Processor = (event: Event, { state, log }) => {
@@ -99,6 +102,13 @@ for await (const record of app.read(memory, "payments", { from: "beginning" }))
   values.push(new TextDecoder().decode(record.value))
 await app.stop()
 console.log(JSON.stringify({ statuses, outcome: tested.outcome?.kind, tested: tested.records.length, values: values.length }))
+
+export async function elsewhere(request: Request): Promise<unknown> {
+  const result = await verify(request, { provider: "stripe", secret, tolerance: "5m" })
+  // @ts-expect-error no such provider
+  await verify(request, { provider: "strip", secret })
+  return result.isVerified ? result.body : verifyOne(request, { sender: github, secret })
+}
 
 export function wrong(): void {
   // @ts-expect-error a sink has a topic
@@ -177,8 +187,8 @@ test("the package has compiled modules, each with its types and source map, and 
   for (const file of files.filter((it) => it.startsWith("dist/") && it.endsWith(".js"))) {
     if (file === "dist/needs-bun.js") continue
     expect(files).toContain(file.replace(/\.js$/, ".d.ts"))
-    // the page's files, put in place of the module that bundles them
-    if (file === "dist/admin/built-page.js") continue
+    // put in place of the module that bundles them: the page's files, and what runs everywhere
+    if (file === "dist/admin/built-page.js" || file.startsWith("dist/verify/anywhere/")) continue
     expect(files).toContain(`${file}.map`)
   }
   const map = JSON.parse(readFileSync(join(installed, "dist/index.js.map"), "utf8")) as {
@@ -316,9 +326,9 @@ console.log(JSON.stringify({ undocumented, documented: new Set(documented).size,
   expect(shown.completed).toEqual(expect.arrayContaining([...PROVIDER_NAMES]))
 })
 
-test("what the README and docs/library.md show compiles", async () => {
+test("what README, docs/library.md and docs/verify.md show compiles", async () => {
   const files: string[] = []
-  for (const page of ["README.md", "docs/library.md"]) {
+  for (const page of ["README.md", "docs/library.md", "docs/verify.md"]) {
     const blocks = readFileSync(join(installed, page), "utf8").matchAll(/^```ts\n([^]*?)^```$/gm)
     for (const [, code = ""] of blocks) {
       const file = `shown-${files.length}.ts`

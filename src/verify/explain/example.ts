@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from "node:crypto"
+import { anyPrivateKey } from "../schemes/asymmetric.ts"
 import { findFamily, makeSigner } from "../presets/providers.ts"
 import type { Inquiry } from "./inquiry.ts"
 
@@ -14,17 +14,12 @@ export async function exampleHeaders({ provider, settings, request, nowMs }: Inq
   const url = request.url || "https://example.com/"
   if (family?.signer === undefined) return new Headers()
   const given = family.requires.flat().includes("secret") ? settings.secret : undefined
-  const secret = given ?? [anyKey(family.family)]
+  const secret = given ?? [
+    family.family === "standard-webhooks" ? "whsec_AAAA" : anyPrivateKey(family.family),
+  ]
   const signer = makeSigner(provider, { ...settings, secret })
   const signed = await signer.sign({ method, url, headers, body, id: "example" }, nowMs)
   const own = new Headers(signed.headers)
   own.delete("Content-Type")
   return own
-}
-
-function anyKey(family: string): string {
-  if (family === "standard-webhooks") return "whsec_AAAA"
-  const { privateKey } =
-    family === "ed25519" ? generateKeyPairSync("ed25519") : generateKeyPairSync("ec", { namedCurve: "P-256" })
-  return privateKey.export({ format: "pem", type: "pkcs8" }).toString()
 }

@@ -12,7 +12,7 @@ import {
 import { readConfigurationFile } from "../../config/file/configuration-file.ts"
 import { atOnce } from "../../clock/slices.ts"
 import { sampleRequest } from "../samples/samples.ts"
-import type { HmacForm } from "../schemes/hmac.ts"
+import type { HmacForm } from "../schemes/hmac-form.ts"
 import type { SchemeForm } from "../schemes/scheme-form.ts"
 import type { TokenLocation } from "../schemes/token.ts"
 import { planProviders } from "../../runtime/plan/providers.ts"

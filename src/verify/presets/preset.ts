@@ -1,5 +1,5 @@
 import type { Family } from "../schemes/family.ts"
-import type { HmacForm } from "../schemes/hmac.ts"
+import type { HmacForm } from "../schemes/hmac-form.ts"
 import type { SchemeForm } from "../schemes/scheme-form.ts"
 import { tokenIn } from "../schemes/token.ts"
 import type { EventLocations } from "./event-locations.ts"

@@ -1,5 +1,4 @@
-import { rootCertificates } from "node:tls"
-import { settled } from "../crypto.ts"
+import { settle, settled } from "../crypto.ts"
 import { nearest } from "../../config/file/nearest.ts"
 import {
   WrongSetting,
@@ -8,16 +7,14 @@ import {
   type SettingKey,
   type VerifierSettings,
 } from "../schemes/family.ts"
-import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
+import { NETWORK } from "../fetch/network.ts"
 import { GENERIC } from "../schemes/generic.ts"
 import { toFamily } from "../schemes/scheme-form.ts"
 import type { OwnProvider } from "./own-provider.ts"
 import type { BodyForm, Preset } from "./preset.ts"
 import { PRESETS } from "./presets.ts"
 import type { Signer, Verifier } from "../verifier.ts"
-
-const NETWORK: Fetcher = { fetch: proxiedFetch, rootCertificates }
 
 /** The values of the option `provider`: the presets, then the generic kinds. */
 export const PROVIDER_NAMES: readonly string[] = [...Object.keys(PRESETS), ...Object.keys(GENERIC)]
@@ -80,7 +77,8 @@ export function makeSigner(provider: ProviderRef, settings: VerifierSettings): S
       "provider",
       `${nameOf(provider)} can't be signed for: only the provider has the key`,
     )
-  return signer(settings)
+  const { sign } = signer(settings)
+  return { sign: (request, nowMs) => settle(() => sign(request, nowMs)) }
 }
 
 /** The missing keys of the alternative in `requires` that is closest to complete. */

@@ -1,9 +1,11 @@
-import { sign, verify, type KeyObject } from "node:crypto"
+import { generateKeyPairSync, sign, verify, type KeyObject } from "node:crypto"
+import { joined } from "../crypto.ts"
 import { listOf, type Family, type VerifierSettings } from "./family.ts"
-import { coverageOf, hmacScheme, type HmacForm } from "./hmac.ts"
+import { coverageOf, hmacScheme } from "./hmac.ts"
+import { formReader, type HmacForm } from "./hmac-form.ts"
 import { importPrivateKey, importPublicKey } from "./public-key.ts"
 import { decodeBase64, decodeHex } from "./secrets.ts"
-import { joinSigned, type Signed, signatureVerifier, type Key, type Scheme } from "./signature-verifier.ts"
+import { type Signed, signatureVerifier, type Key, type Scheme } from "./signature-verifier.ts"
 
 /** A public-key scheme as data, laid out like an HMAC scheme. */
 export type AsymmetricForm = Omit<HmacForm, "algorithm" | "list" | "encoding" | "secret"> & {
@@ -78,7 +80,7 @@ function asymmetric(kind: Kind, form: AsymmetricForm, adapt: Adapt = () => form)
       const keys = listOf(settings, "public_key").map((text) =>
         checkingKey(importPublicKey(text, [kind.keyType]), kind, adapted),
       )
-      const { read } = hmacScheme(adapted)
+      const read = formReader(adapted)
       const scheme = { signsUrl: signsUrl(adapted), read, spelling: kind.spelling[adapted.encoding] }
       return signatureVerifier(scheme, keys, settings.tolerance ?? toleranceMs ?? 0)
     },
@@ -88,7 +90,7 @@ function asymmetric(kind: Kind, form: AsymmetricForm, adapt: Adapt = () => form)
       const key = importPrivateKey(listOf(settings, "secret")[0]!)
       const { write } = hmacScheme(adapted)
       const signature = (signed: Signed): string =>
-        prefix + sign(kind.hash, joinSigned(signed), key).toString(encoding)
+        prefix + sign(kind.hash, joined(signed), key).toString(encoding)
       return { sign: (request, nowMs) => write(request, nowMs, signature) }
     },
   }
@@ -102,7 +104,14 @@ function checkingKey(key: KeyObject, { hash }: Kind, { prefix = "", encoding }: 
       if (!signature.startsWith(prefix)) return false
       const text = signature.slice(prefix.length)
       const bytes = encoding === "base64" ? decodeBase64(text) : decodeHex(text)
-      return bytes !== undefined && verify(hash, joinSigned(signed), key, bytes)
+      return bytes !== undefined && verify(hash, joined(signed), key, bytes)
     },
   }
+}
+
+/** A new private key (PEM, PKCS #8) for examples of a family of public keys. */
+export function anyPrivateKey(family: string): string {
+  const { privateKey } =
+    family === "ed25519" ? generateKeyPairSync("ed25519") : generateKeyPairSync("ec", { namedCurve: "P-256" })
+  return privateKey.export({ format: "pem", type: "pkcs8" }).toString()
 }

@@ -1,11 +1,12 @@
 import { verify } from "node:crypto"
+import { joined } from "../crypto.ts"
 import { Certificates, type CertificateRules } from "../fetch/certificates.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { Refused, type SignedRequest, type Verifier } from "../verifier.ts"
 import { credentialVerifier } from "./credential.ts"
 import { checkFreshness } from "./freshness.ts"
 import { decodeBase64 } from "./secrets.ts"
-import { joinSigned, signatureVerifier, type Claim } from "./signature-verifier.ts"
+import { signatureVerifier, type Claim } from "./signature-verifier.ts"
 
 /** A claim with the hash and the URL of the signer's certificate. */
 export interface CertificateClaim extends Claim {
@@ -38,7 +39,7 @@ export function certificateVerifier(
       if (found instanceof Refused) return found
       const matches = (signed: Claim["signed"], signature: string): boolean => {
         const bytes = decodeBase64(signature)
-        const isValid = bytes !== undefined && verify(claim.hash, joinSigned(signed), found.key, bytes)
+        const isValid = bytes !== undefined && verify(claim.hash, joined(signed), found.key, bytes)
         if (isValid) found.prove()
         return isValid
       }
@@ -47,7 +48,7 @@ export function certificateVerifier(
       return result instanceof Refused ? result : ((await also(request, nowMs)) ?? result)
     },
     show: ({ signatures, signed, timestampMs }) => ({
-      signed: joinSigned(signed),
+      signed: joined(signed),
       received: signatures,
       timestampMs,
     }),

@@ -1,4 +1,3 @@
-import { escape } from "node:querystring"
 import { Refused, type SignedRequest } from "../verifier.ts"
 import type { Family } from "./family.ts"
 import { parseTime } from "./freshness.ts"
@@ -91,6 +90,7 @@ function canonicalPath(url: string): string {
     .toWellFormed()
     .replace(/^https?:\/\/[^/?#]*/, "")
     .split("?", 2)
-  const whole = search === undefined || search === "" ? path || "/" : `${path || "/"}?${escape(search)}`
+  const whole =
+    search === undefined || search === "" ? path || "/" : `${path || "/"}?${encodeURIComponent(search)}`
   return encodeURI(whole)
 }

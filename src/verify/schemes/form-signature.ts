@@ -1,4 +1,3 @@
-import { parse, stringify } from "node:querystring"
 import { mediaType } from "../../forms/body-format.ts"
 import { FormFlaw } from "../../forms/field.ts"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
@@ -131,8 +130,20 @@ function spellings(url: string): string[] {
   const withPort = `${scheme}${userinfo}${host}${port || (scheme === "https://" ? ":443" : ":80")}`
   const without = `${scheme}${userinfo}${host}`
   const { pathname, search } = new URL(url)
-  const reencoded = search === "" ? pathname : `${pathname}?${stringify(parse(search.slice(1)))}`
+  const reencoded = search === "" ? pathname : `${pathname}?${reencode(search)}`
   return [...new Set([rest, pathname + search, reencoded])].flatMap((it) => [without + it, withPort + it])
+}
+
+/** As Node's querystring writes what it read: the values of a name together. */
+function reencode(search: string): string {
+  const byName = new Map<string, string[]>()
+  for (const [name, value] of new URLSearchParams(search)) {
+    const pair = `${encodeURIComponent(name)}=${encodeURIComponent(value)}`
+    const pairs = byName.get(name)
+    if (pairs === undefined) byName.set(name, [pair])
+    else pairs.push(pair)
+  }
+  return [...byName.values()].flat().join("&")
 }
 
 const sha256Hex = (bytes: Uint8Array): string => sha256([bytes], "hex")

@@ -1,6 +1,7 @@
 import { ed25519Signature, ecdsaSignature, type AsymmetricForm } from "./asymmetric.ts"
 import { textOf, WrongSetting, type Family, type VerifierSettings } from "./family.ts"
-import { hmac, type HmacForm } from "./hmac.ts"
+import { hmac } from "./hmac.ts"
+import type { HmacForm } from "./hmac-form.ts"
 import { ASYMMETRIC, jwt, SYMMETRIC } from "./jwt.ts"
 import { basic, token } from "./token.ts"
 

@@ -24,8 +24,8 @@ export function macKeys(
 
 /** The spelling of a form's digest, one for all verifiers of it. */
 export function digestSpelling(form: MacForm): Scheme["spelling"] {
-  const spelling = SPELLINGS.get(form) ?? spellingOf(form)
-  SPELLINGS.set(form, spelling)
+  let spelling = SPELLINGS.get(form)
+  if (spelling === undefined) SPELLINGS.set(form, (spelling = spellingOf(form)))
   return spelling
 }
 

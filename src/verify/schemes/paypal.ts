@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib"
 import { certificateVerifier, type CertificateClaim } from "./certificate-signature.ts"
 import { textOf, WrongSetting, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
 import { findFlaw } from "../../json/check.ts"
@@ -99,7 +100,7 @@ function toClaim(request: SignedRequest, webhookId: string): CertificateClaim | 
     return new Refused("malformed", `${HEADERS.algorithm} is not SHA256withRSA`)
   const timestampMs = parseTime(time, "iso")
   if (timestampMs === undefined) return new Refused("malformed", `${HEADERS.time} is not a timestamp`)
-  const signed = [id, time, webhookId, String(Bun.hash.crc32(request.body))].join("|")
+  const signed = [id, time, webhookId, String(crc32(request.body))].join("|")
   return {
     signatures: [signature],
     signed: [signed],

@@ -1,5 +1,6 @@
 import type { Family } from "./family.ts"
-import { hmac, type HmacForm } from "./hmac.ts"
+import { hmac } from "./hmac.ts"
+import type { HmacForm } from "./hmac-form.ts"
 import { tokenAt, type TokenLocation } from "./token.ts"
 
 /** A scheme as data: of the built-in presets and of custom providers. */
@@ -7,8 +8,8 @@ export type SchemeForm = { readonly hmac: HmacForm } | { readonly token: TokenLo
 
 /** The family of a scheme, one for all who ask. @throws WrongSetting for a payload that is malformed */
 export function toFamily(scheme: SchemeForm | Family): Family {
-  const family = FAMILIES.get(scheme) ?? familyOf(scheme)
-  FAMILIES.set(scheme, family)
+  let family = FAMILIES.get(scheme)
+  if (family === undefined) FAMILIES.set(scheme, (family = familyOf(scheme)))
   return family
 }
 

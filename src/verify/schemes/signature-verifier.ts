@@ -1,12 +1,12 @@
 // Hot path: every event of a verified pipeline passes here.
 import { Refused, Verified, type SignedRequest, type Verifier } from "../verifier.ts"
-import { sameText } from "../crypto.ts"
+import { joined, sameText, type Pieces } from "../crypto.ts"
 import { credentialVerifier } from "./credential.ts"
 import { WrongSetting, MOST_SIGNATURES } from "./family.ts"
 import { checkFreshness } from "./freshness.ts"
 
-/** The signed bytes in pieces: UTF-8 text or bytes. */
-export type Signed = readonly (string | Uint8Array)[]
+/** The signed bytes. */
+export type Signed = Pieces
 
 const PLACEHOLDERS = ["timestamp", "id", "method", "url", "body"] as const
 type PayloadPart = (typeof PLACEHOLDERS)[number]
@@ -53,10 +53,6 @@ export function parsePayload(template: string): Payload {
     if (text !== "") signed.push(text)
     return signed
   }
-}
-
-export function joinSigned(signed: Signed): Uint8Array {
-  return Buffer.concat(signed.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)))
 }
 
 /** What a request claims, unverified. */
@@ -128,7 +124,7 @@ export function signatureVerifier(
       const matching = orSigned?.find((it) => keys.some((key) => matchesOne(key, signatures, it)))
       const signed = matching ?? usual
       const expected = keys.flatMap((key) => ("expected" in key ? key.expected(signed) : []))
-      return { signed: joinSigned(signed), received: signatures, expected, timestampMs }
+      return { signed: joined(signed), received: signatures, expected, timestampMs }
     },
   })
 }

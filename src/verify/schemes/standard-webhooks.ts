@@ -1,10 +1,11 @@
 // Hot path: every event of a verified pipeline passes here.
 import { ed25519Test } from "../crypto.ts"
 import { listOf, WrongSetting, type Family, type VerifierSettings } from "./family.ts"
-import { hmac, hmacScheme, type HmacForm } from "./hmac.ts"
+import { hmac } from "./hmac.ts"
+import { formReader, type HmacForm } from "./hmac-form.ts"
 import { macKeys } from "./mac.ts"
 import { decodeBase64, decodeSecret, type SecretForm } from "./secrets.ts"
-import { joinSigned, signatureVerifier, type Key } from "./signature-verifier.ts"
+import { signatureVerifier, type Key } from "./signature-verifier.ts"
 
 /**
  * Standard Webhooks 1.0: `id.timestamp.body` signed with HMAC-SHA256 (`v1,` and base64) or Ed25519 (`v1a,`); signatures are
@@ -27,7 +28,7 @@ export function standardWebhooks(prefix: string, secretForm: "whsec" | "text" = 
     toleranceMs: 300_000,
   }
   const symmetric = hmac(form)
-  const { read } = hmacScheme({ ...form, prefix: "v1" })
+  const read = formReader({ ...form, prefix: "v1" })
   return {
     ...symmetric,
     family: "standard-webhooks",
@@ -63,7 +64,7 @@ function publicKeys(settings: VerifierSettings): Key[] {
     return {
       matches: (signed, signature) => {
         const bytes = signature.startsWith("v1a,") ? decodeBase64(signature.slice("v1a,".length)) : undefined
-        return bytes?.length === 64 && isSigned(joinSigned(signed), bytes)
+        return bytes?.length === 64 && isSigned(signed, bytes)
       },
     }
   })

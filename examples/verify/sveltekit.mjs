@@ -1,0 +1,9 @@
+// SvelteKit: src/routes/webhooks/stripe/+server.js
+import { verify } from "hookline/verify"
+
+export async function POST({ request }) {
+  const result = await verify(request, { provider: "stripe", secret: process.env.STRIPE_SECRET })
+  if (!result.isVerified) return new Response(null, { status: result.status })
+  const event = await request.json()
+  return Response.json({ received: event.id })
+}

@@ -1,0 +1,74 @@
+/**
+ * Bundles `hookline/verify`, which runs without Bun and depends on nothing: from the modules that the service has, with
+ * src/verify/anywhere/ in the place of what needs Bun or Node.
+ */
+import { existsSync, readdirSync, rmSync } from "node:fs"
+import { join } from "node:path"
+import type { BunPlugin } from "bun"
+import { PRESETS } from "../src/verify/presets/presets.ts"
+import { PROVIDER_NAMES } from "../src/verify/presets/providers.ts"
+import { camelCase } from "../src/config/options/in-code.ts"
+
+const source = join(import.meta.dir, "../src/verify")
+const anywhere = join(source, "anywhere")
+const buffer = join(anywhere, "buffer.ts")
+
+/** Modules of schemes that need node:crypto. */
+const SERVER_ONLY = /\/(?:jwt|paypal|aws-sns|asymmetric|ms-graph-tokens)\.ts$/
+
+/** What the rows of presets.ts have for people and for other parts of a pipeline. */
+const FOR_PEOPLE =
+  /^ {4}(?:title|docs|event|note|toleranceIsOurs|body): (?:\{\n(?: {6}.*\n)* {4}\},|\n {6}.*,|.*,)\n/gm
+
+const replacing = (entry: "verify" | "hmac" | "explain" | "server"): BunPlugin => ({
+  name: "anywhere",
+  setup(build) {
+    build.onResolve({ filter: /\/crypto\.ts$/ }, () => ({ path: join(anywhere, "crypto.ts") }))
+    build.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
+      const from = entry === "server" ? "node:buffer" : buffer
+      let text = (await Bun.file(path).text()).replace('"node:buffer"', `"${from}"`)
+      if (entry === "verify" && path.includes("/presets/")) text = text.replace(FOR_PEOPLE, "")
+      if (/\bBuffer\b/.test(text) && path !== buffer) text = `import { Buffer } from "${from}"\n${text}`
+      return { contents: text, loader: "ts" }
+    })
+    if (entry === "server") return
+    build.onResolve({ filter: /\/network\.ts$/ }, () => ({ path: join(anywhere, "network.ts") }))
+    build.onResolve({ filter: SERVER_ONLY }, () => ({ path: join(anywhere, "server-only.ts") }))
+  },
+})
+
+/** @param folder of the modules, `dist/verify/anywhere`, which has their types by tsc */
+export async function buildVerify(folder: string): Promise<void> {
+  // the modules that are bundled
+  if (existsSync(folder))
+    for (const name of readdirSync(folder).filter((it) => !it.endsWith(".d.ts"))) rmSync(join(folder, name))
+  for (const name of ["verify", "hmac", "explain", "server"] as const) {
+    const { outputs } = await Bun.build({
+      entrypoints: [join(anywhere, `${name}.ts`)],
+      target: name === "server" ? "node" : "browser",
+      format: "esm",
+      minify: { whitespace: true, syntax: true },
+      // browsers have no setImmediate
+      ...(name !== "server" && { define: { setImmediate: "setTimeout" } }),
+      plugins: [replacing(name)],
+    })
+    await Bun.write(join(folder, `${name}.js`), outputs[0]!)
+  }
+  await Bun.write(
+    join(folder, "senders.js"),
+    senders("const", (form) => ` = ${JSON.stringify(form)}`),
+  )
+  const types = senders("declare const", () => ": HmacForm")
+  await Bun.write(join(folder, "senders.d.ts"), `import type { HmacForm } from "./hmac.js"\n${types}`)
+  const names = PROVIDER_NAMES.map((name) => `"${name}"`).join(" | ")
+  await Bun.write(join(folder, "provider-name.d.ts"), `export type ProviderName = ${names}\n`)
+}
+
+/** A constant for each sender, so that a bundler leaves out the others. */
+const senders = (declared: string, valueOf: (form: object) => string): string =>
+  Object.entries(PRESETS)
+    .flatMap(([id, { title, scheme }]) => {
+      const name = camelCase(id.replaceAll("-", "_"))
+      return "hmac" in scheme ? `/** ${title} */\nexport ${declared} ${name}${valueOf(scheme.hmac)}\n` : []
+    })
+    .join("")

@@ -1,13 +1,12 @@
-import { lookup } from "node:dns/promises"
 import manifest from "../../package.json" with { type: "json" }
-import { steadyMs, within } from "../clock/clock.ts"
-import { formatEndpoint, parseEndpoint } from "../config/sections/endpoint.ts"
+import { steadyMs } from "../clock/clock.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { activityOf, AdminClient, ANSWER_MS, isToAnswerAlone } from "./admin-client.ts"
+import { activityOf, AdminClient, isToAnswerAlone } from "./admin-client.ts"
 import { ApiError } from "./api/problem.ts"
 import { misfit } from "./api/shape.ts"
 import { Overview } from "./api/shapes.ts"
 import type { ActivitySample } from "./history.ts"
+import { addressesOf, isName } from "./replica-places.ts"
 
 /*
  * The other replicas of the service, whose answers this one's admin API merges with its own. Each is polled for its overview
@@ -16,7 +15,6 @@ import type { ActivitySample } from "./history.ts"
  */
 
 export interface ReplicaSettings {
-  /** `host:port`, or `dns:name:port` for all addresses of a name. */
   readonly places: readonly string[]
   readonly token: string
   /** undefined: plain HTTP. */
@@ -119,18 +117,9 @@ export class Replicas {
 
   /** The addresses of a place; the place itself if its name has none. */
   async #addressesOf(place: string): Promise<readonly string[]> {
-    if (!place.startsWith(DNS)) return [place]
-    const { host, port } = parseEndpoint(place.slice(DNS.length))!
-    const found = await within(
-      ANSWER_MS,
-      lookup(host, { all: true }).catch(() => []),
-      () => [],
-    )
-    if (found.length > 0)
-      this.#resolved.set(
-        place,
-        found.map(({ address }) => formatEndpoint({ host: address, port })),
-      )
+    if (!isName(place)) return [place]
+    const found = await addressesOf(place)
+    if (found.length > 0) this.#resolved.set(place, found)
     return this.#resolved.get(place) ?? [place]
   }
 
@@ -140,7 +129,7 @@ export class Replicas {
     const { token, tls } = settings
     const client = new AdminClient(`${tls === undefined ? "http" : "https"}://${name}`, token, { tls, name })
     const silent = { name, client, overview: undefined, activity: [] }
-    if (name.startsWith(DNS)) return { ...silent, problem: "the name has no address" }
+    if (isName(name)) return { ...silent, problem: "the name has no address" }
     try {
       const overview = await client.ask<Overview>("overview?pipelines=false")
       const wrong = misfit(overview, Overview)
@@ -166,5 +155,3 @@ export class Replicas {
     }
   }
 }
-
-const DNS = "dns:"

@@ -12,6 +12,7 @@ import { contextsOf, createComponent } from "./component-context.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { Transaction } from "./resources.ts"
 import type { Route } from "../http/route.ts"
+import { countReplicas } from "../admin/replica-places.ts"
 import { SharedLimits } from "../components/webhook-source/shared-limits.ts"
 import type { RequestsFrom } from "../http/server.ts"
 import { composePipeline, type Handler } from "../pipeline/compose.ts"
@@ -215,13 +216,17 @@ function build(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
   return built
 }
 
-function sharedLimitsOf({ redis, transaction, log, workers }: Building): SharedLimits | undefined {
+function sharedLimitsOf({ redis, transaction, log, workers, plan }: Building): SharedLimits | undefined {
+  const { listen, replicas = [] } = plan.admin
   return (
     redis &&
     transaction.acquire({
       name: "shared rate limits",
       config: redis,
-      open: () => new SharedLimits(redis, workers, log),
+      open() {
+        const count = countReplicas(replicas, listen === "off" ? undefined : listen.port)
+        return new SharedLimits(redis, workers, count, log)
+      },
       close: (it) => it.close(),
     })
   )

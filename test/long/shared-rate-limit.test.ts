@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
+import { freePort } from "../support/ports.ts"
 import { hasRedis, startRedis, type OwnRedis } from "../support/redis.ts"
 
 setDefaultTimeout(120_000)
@@ -171,5 +172,34 @@ describe.skipIf(!hasRedis())("a rate_limit that three replicas share in a Redis"
     expect(msg).toMatch(
       /^rate limits are not shared: redis:\S+ can't be used: .*; each process has its share/,
     )
+  })
+
+  test("holds for the sum of replicas that start without Redis, by [admin] replicas", async () => {
+    using folder = temporaryFolder()
+    const ports = await Promise.all([freePort(), freePort(), freePort()])
+    const places = ports.map((port) => `127.0.0.1:${port}`)
+    const start = (listen: string, listed: readonly string[], name: string) =>
+      startHookline(
+        `${configuration("redis://127.0.0.1:9", "rate_limit = 90")}
+[admin]
+listen = ${listen}
+replicas = ${listed.join(", ")}
+replicas_token = obviously-fake-token-of-replicas`,
+        { folder: join(folder.path, name) },
+      )
+    // the last one lists only the others
+    const running = await Promise.all(
+      places.map((place, at) => start(place, at === 2 ? places.slice(0, 2) : places, `${at}`)),
+    )
+    const lines = await Promise.all(
+      running.map((it) => it.logged(({ msg }) => msg.startsWith("rate limits are not shared"))),
+    )
+    expect(lines.map(({ processes }) => processes)).toEqual([3, 3, 3])
+    const found = await loadAll(running, [60, 60, 60], 2000)
+    print("limit 90, no Redis since the start", found)
+    expect(found.refused).toBeGreaterThan(0)
+    // a full bucket, by default the events of a second, each with its third
+    expect(found.accepted).toBeLessThanOrEqual(90 + 90 * found.seconds + REPLICAS)
+    await Promise.all(running.map((it) => it.stop()))
   })
 })

@@ -15,7 +15,7 @@ import { shareOf, tokenBucket, type Rate, type RateLimit } from "../../http/admi
  * if none came for a while. When Redis has no more, events are refused without asking until it has.
  *
  * While Redis is gone or late, each process has a bucket of its own with its share: the limit divided by the number of
- * processes that was last known.
+ * processes that was last known, from Redis or, before it has answered, from the configuration.
  */
 const BATCH_MS = 100
 /** Permits that are unused for this long are given back. */
@@ -57,12 +57,21 @@ export class SharedLimits {
   readonly #outage = new Lasting({ afterMs: SEEN_EVERY_MS })
   readonly #id = crypto.randomUUID()
   readonly #timer: Timer
+  #isCounted = false
 
-  /** @param workers processes of this Hookline */
-  constructor(server: RedisServer, workers: number, log: Pick<Logger, "info" | "error">) {
+  /** @param workers processes of each replica @param replicas how many there are, as configured */
+  constructor(
+    server: RedisServer,
+    workers: number,
+    replicas: Promise<number>,
+    log: Pick<Logger, "info" | "error">,
+  ) {
     this.#server = server
     this.#log = log
     this.processes = workers
+    void replicas.then((count) => {
+      if (!this.#isCounted) this.processes = workers * count
+    })
     // also that the user may: a refused TAKE would end with each SEEN, and not last long enough to be logged
     this.#link = new RedisLink(server, {
       connected: async (send) =>
@@ -102,6 +111,7 @@ export class SharedLimits {
 
   async #seen(): Promise<void> {
     this.processes = Number(await this.run(SEEN, "hookline:processes", [this.#id]))
+    this.#isCounted = true
     this.isShared = true
     const ms = this.#outage.ended()
     if (ms !== undefined) this.#log.info({ after_ms: ms }, "rate limits are shared again")

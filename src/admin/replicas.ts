@@ -131,7 +131,7 @@ export class Replicas {
     const silent = { name, client, overview: undefined, activity: [] }
     if (isName(name)) return { ...silent, problem: "the name has no address" }
     try {
-      const overview = await client.ask<Overview>("overview?pipelines=false")
+      const overview = await client.ask<Overview>("overview?pipelines=false&replays=true")
       const wrong = misfit(overview, Overview)
       const { version } = Object(overview) as Partial<Overview>
       if (typeof version === "string" && version !== manifest.version)

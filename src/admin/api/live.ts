@@ -3,7 +3,7 @@ import { SEQUENCES_A_SECOND, sequenceOf, type CaptureQuery } from "../captured.t
 import type { Service } from "../service.ts"
 import { newest, pathOf } from "./captures.ts"
 import { encodeEvent, type EventStream, type EventStreams } from "./event-stream.ts"
-import { overviewOf, type OverviewDeps } from "./overview.ts"
+import { overviewOf, rowsOf, type OverviewDeps } from "./overview.ts"
 import { replaysOf } from "./replays.ts"
 import { route, type ApiRoute } from "./route.ts"
 import { CaptureSummary, Overview, ReplayOverview } from "./shapes.ts"
@@ -11,7 +11,7 @@ import { CaptureSummary, Overview, ReplayOverview } from "./shapes.ts"
 const OVERVIEW_MS = 1000
 /** Overviews of thousands of pipelines come less often: making them takes at most a twentieth of the time. */
 const MOST_SHARE = 20
-/** Pause between two polls of captured requests and of replays, in milliseconds. */
+/** Pause between two polls of captured requests and of replays, in milliseconds; other replicas' replays are in their overviews. */
 const CHANGES_MS = 500
 /** The other replicas are asked in every second poll only: a page may be a second behind them. */
 const OTHERS_EVERY = 2
@@ -54,7 +54,8 @@ export class Live {
     let polls = 0
     void this.#repeat(CHANGES_MS, 1, async () => {
       const answering = polls++ % OTHERS_EVERY === 0 ? replicas.answering() : []
-      this.#changedReplays(replays, await replaysOf(service.replays, answering))
+      const elsewhere = rowsOf(replicas.current(), (overview) => overview.replays ?? [])
+      this.#changedReplays(replays, replaysOf(service.replays, elsewhere))
       const found = await Promise.all([
         captured(undefined, (query) => newest({ service, replicas: [] }, query)),
         ...answering.map((it) => captured(it.replica, (query) => it.rows(pathOf(query)))),

@@ -17,6 +17,7 @@ import { attentionOfReplicas, attentionOfSenders, mostUrgent, problemsOf } from 
 import { FIVE_MINUTES, pipelineStates } from "./pipeline-state.ts"
 import { wordsOf } from "./reason-words.ts"
 import { ApiError } from "./problem.ts"
+import { replaysOf } from "./replays.ts"
 import { route, type ApiRoute } from "./route.ts"
 import {
   PipelineDetail,
@@ -47,9 +48,13 @@ export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
       summary: "Pipelines, connections, rates, and what needs action.",
       query: Type.Object({
         pipelines: Type.Optional(Type.Boolean({ description: "false: none are listed. Default: all." })),
+        replays: Type.Optional(Type.Boolean({ description: "true: they are listed, too. Default: not." })),
       }),
       response: Overview,
-      answer: ({ query: { pipelines }, request }) => overviewOf(deps, pipelines, request),
+      async answer({ query: { pipelines, replays }, request }) {
+        const overview = await overviewOf(deps, pipelines, request)
+        return replays === true ? { ...overview, replays: replaysOf(deps.service.replays) } : overview
+      },
     }),
     route("GET /api/activity", {
       summary: "What each process has counted since its start, for rates.",
@@ -169,7 +174,7 @@ function totalsOf(
 }
 
 /** Rows that replicas list, with the names of their replicas. */
-const rowsOf = <R extends { readonly id: string }>(
+export const rowsOf = <R extends { readonly id: string }>(
   replicas: readonly Replica[],
   rows: (overview: Overview) => readonly R[],
 ): R[] =>

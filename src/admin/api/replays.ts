@@ -21,7 +21,7 @@ interface ReplayDeps {
 async function findReplay(deps: ReplayDeps, id: string, request: Request): Promise<Replay | RowElsewhere> {
   const { replays } = deps.service
   const others = deps.replicas.answering(request)
-  const wanted = id === "last" ? ((await replaysOf(replays, others))[0]?.id ?? "") : id
+  const wanted = id === "last" ? ((await replaysOfAll(replays, others))[0]?.id ?? "") : id
   const replay = rowOfReplica(others, "replays", wanted) ?? replays.find(wanted)
   if (replay === undefined) throw new ApiError(404, "no replay has this id")
   return replay
@@ -31,12 +31,12 @@ const elsewhere = async ({ client, path }: RowElsewhere, rest = "", method = "GE
   client.named(await client.ask<ReplayOverview>(path + rest, method))
 
 /** The replays of this service and of others, the newest first. */
-export async function replaysOf(
-  replays: Replays,
-  replicas: readonly AdminClient[],
-): Promise<ReplayOverview[]> {
+export const replaysOf = (replays: Replays, others: readonly ReplayOverview[] = []): ReplayOverview[] =>
+  [...replays.list().map(jobOf), ...others].toSorted((a, b) => b.started_at - a.started_at)
+
+async function replaysOfAll(replays: Replays, replicas: readonly AdminClient[]): Promise<ReplayOverview[]> {
   const rows = await Promise.all(replicas.map((it) => it.rows<ReplayOverview>("replays")))
-  return [...replays.list().map(jobOf), ...rows.flat()].toSorted((a, b) => b.started_at - a.started_at)
+  return replaysOf(replays, rows.flat())
 }
 
 /** Replays that the service runs. */
@@ -64,7 +64,7 @@ export function replayRoutes(deps: ReplayDeps): ApiRoute[] {
     route("GET /api/replays", {
       summary: "The replays that run, and the last ones that ended, the newest first.",
       response: Type.Array(ReplayOverview),
-      answer: ({ request }) => replaysOf(replays, deps.replicas.answering(request)),
+      answer: ({ request }) => replaysOfAll(replays, deps.replicas.answering(request)),
     }),
     route("POST /api/replays", {
       summary: "Sends records of a topic again, to another topic or to a URL.",

@@ -4,6 +4,7 @@
  */
 import { connectionKindNames } from "../../brokers/registry.ts"
 import { READINESS_STATES } from "../../telemetry/gauges.ts"
+import { ReplayOverview } from "./replay-shapes.ts"
 import { ReplicaOverview } from "./replica-shapes.ts"
 import { count, nullable, oneOf, replica, type Static, time, Type } from "./shape.ts"
 
@@ -168,6 +169,7 @@ export const Overview = Type.Object({
   reconciles: Type.Array(ReconcileOverview),
   forwards: Type.Array(ForwardOverview),
   replicas: Type.Array(ReplicaOverview, { description: "The others, as of the last second or two." }),
+  replays: Type.Optional(Type.Array(ReplayOverview, { description: "Of this replica, with `replays`." })),
 })
 
 const ReasonSeries = Type.Object({

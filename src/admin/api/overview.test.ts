@@ -13,3 +13,19 @@ test("a file system without blocks has no share, and what can't be read neither"
   expect(await diskUsed("/there/is/no/such/folder")).toBeNull()
   expect(await diskUsed(undefined)).toBeNull()
 })
+
+test("a disk that does not answer has no share, and is not asked again before it has answered", async () => {
+  const disk = Promise.withResolvers<never>()
+  let asked = 0
+  const ask = (() => {
+    asked++
+    return disk.promise
+  }) as unknown as Parameters<typeof diskUsed>[2]
+  expect(await diskUsed("/a/dead/mount", undefined, ask)).toBeNull()
+  expect(await diskUsed("/a/dead/mount", undefined, ask)).toBeNull()
+  expect(asked).toBe(1)
+  disk.reject(new Error("stale file handle"))
+  expect(await diskUsed("/a/dead/mount", undefined, ask)).toBeNull()
+  await diskUsed("/a/dead/mount", undefined, ask)
+  expect(asked).toBe(2)
+})

@@ -1,8 +1,9 @@
 import { Type } from "./shape.ts"
+import type { StatsFs } from "node:fs"
 import { statfs } from "node:fs/promises"
 import { hostname } from "node:os"
 import manifest from "../../../package.json" with { type: "json" }
-import { steadyMs } from "../../clock/clock.ts"
+import { steadyMs, within } from "../../clock/clock.ts"
 import { inSlices, inSteps, nextTurn } from "../../clock/slices.ts"
 import { unanswered } from "../admin-client.ts"
 import type { History } from "../history.ts"
@@ -245,12 +246,27 @@ function pipelineOverview(
   }
 }
 
+/** How long a disk has to answer. */
+const DISK_MS = 250
+/** What disks have not answered yet, by folder: a mount whose server is gone never does, and is not asked again. */
+const unansweredDisks = new Map<string, Promise<StatsFs | undefined>>()
+
+function askDisk(folder: string, ask: typeof statfs): Promise<StatsFs | undefined> {
+  const answer = unansweredDisks.getOrInsertComputed(folder, () =>
+    ask(folder)
+      .catch(() => undefined)
+      .finally(() => unansweredDisks.delete(folder)),
+  )
+  return within(DISK_MS, answer, () => undefined)
+}
+
 /** The share of a disk, or of a spool's own limit, that is in use; null: it has neither, or the folder can't be read. */
 export async function diskUsed(
   folder: string | undefined,
   spool?: Pick<SpoolState, "bytes" | "maxBytes">,
+  ask = statfs,
 ): Promise<number | null> {
-  const disk = folder === undefined ? undefined : await statfs(folder).catch(() => undefined)
+  const disk = folder === undefined ? undefined : await askDisk(folder, ask)
   if (disk === undefined) return null
   const used = disk.blocks - disk.bfree
   const available = used + disk.bavail

@@ -25,12 +25,11 @@ export const reasonsRoute = (deps: OverviewDeps): ApiRoute =>
         it.ask<ReasonTally[]>(path).catch(unanswered),
       )
       const all = [talliesOf(service), ...(await Promise.all(others))].flatMap((it) => it ?? [])
-      const tallies = merged(all)
-        .filter((it) => (pipeline ?? it.pipeline) === it.pipeline)
-        .toSorted((a, b) => b.last_at - a.last_at)
-        .slice(0, MOST_LISTED)
-      // a worker and a replica that is asked by another one has only its own part of the rest
-      return isToAnswerAlone(request) ? tallies : completed(tallies, deps.sampler)
+      const tallies = merged(all).filter((it) => (pipeline ?? it.pipeline) === it.pipeline)
+      // a worker and a replica that is asked by another one has only its own part, of which the other one needs all
+      if (isToAnswerAlone(request)) return tallies
+      const last = tallies.toSorted((a, b) => b.last_at - a.last_at).slice(0, MOST_LISTED)
+      return completed(last, deps.sampler)
     },
   })
 

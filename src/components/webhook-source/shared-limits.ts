@@ -69,9 +69,7 @@ export class SharedLimits {
     this.#server = server
     this.#log = log
     this.processes = workers
-    void replicas.then((count) => {
-      if (!this.#isCounted) this.processes = workers * count
-    })
+    void this.#expect(workers, replicas)
     // also that the user may: a refused TAKE would end with each SEEN, and not last long enough to be logged
     this.#link = new RedisLink(server, {
       connected: async (send) =>
@@ -107,6 +105,11 @@ export class SharedLimits {
   close(): void {
     clearInterval(this.#timer)
     this.#link.close()
+  }
+
+  async #expect(workers: number, replicas: Promise<number>): Promise<void> {
+    const processes = workers * (await replicas)
+    if (!this.#isCounted) this.processes = processes
   }
 
   async #seen(): Promise<void> {

@@ -14,6 +14,7 @@ import type {
 import { AdminApi } from "../support/admin-api.ts"
 import { makeCertificate } from "../support/certificate.ts"
 import { hookline, sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
 import { overManyConnections, workersConf } from "../support/workers-configuration.ts"
@@ -311,10 +312,12 @@ test("hookline reload --all reloads the replicas one after the other, this one l
     for (const api of [it.a, it.b, it.c]) await rewrite(api, /topic = .*/, `topic = ${topic(api)}`)
   }
   const reloads = (api: AdminApi): number => api.running.log.filter(({ msg }) => msg === "reloaded").length
+  const started = reloads(it.a)
   expect(await hookline(["reload", "-c", fileOf(it.a)])).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(/^\S+ \(this one\): reloaded; nothing has changed\n$/),
   })
+  await until("its line is read", async () => reloads(it.a) > started)
   await write((api) => (api === it.c ? "not a topic" : "changed"))
   const before = [it.a, it.b, it.c].map(reloads)
   const stopped = await reloadAll()
@@ -324,6 +327,7 @@ test("hookline reload --all reloads the replicas one after the other, this one l
   expect(second).toMatch(new RegExp(`^${placeC} \\(.+\\): refused, and runs its configuration as before:$`))
   expect(third).toMatch(/^ {2}.*pipelines\.conf:\d+: .*not a topic/)
   expect(last).toBe("stopped: 1 more not asked")
+  await until("its line is read", async () => reloads(it.b) > before[1]!)
   expect([it.a, it.b, it.c].map(reloads)).toEqual([before[0]!, before[1]! + 1, before[2]!])
   const refusal = await it.a.running.logged(
     ({ action, outcome }) => action === "POST /api/reload" && outcome === "refused",

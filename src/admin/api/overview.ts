@@ -1,20 +1,18 @@
 import { Type } from "./shape.ts"
-import type { StatsFs } from "node:fs"
-import { statfs } from "node:fs/promises"
 import { hostname } from "node:os"
 import manifest from "../../../package.json" with { type: "json" }
-import { steadyMs, within } from "../../clock/clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { inSlices, inSteps, nextTurn } from "../../clock/slices.ts"
 import { unanswered } from "../admin-client.ts"
 import type { History } from "../history.ts"
 import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../pipeline-history.ts"
 import type { Replica, Replicas } from "../replicas.ts"
 import type { Sampler } from "../sampler.ts"
-import type { SpoolState } from "../../brokers/broker.ts"
 import type { ForwardInfo, PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
 import { describeDelivery } from "../../verify/presets/delivery-facts.ts"
 import { factsOf } from "../../verify/presets/sender-facts.ts"
 import { attentionOfReplicas, attentionOfSenders, mostUrgent, problemsOf } from "./attention.ts"
+import { diskUsed } from "./disk-used.ts"
 import { FIVE_MINUTES, pipelineStates } from "./pipeline-state.ts"
 import { wordsOf } from "./reason-words.ts"
 import { ApiError } from "./problem.ts"
@@ -244,38 +242,6 @@ function pipelineOverview(
     last_event_at: history.lastMs ?? null,
     sparkline: history.sparkline(POINTS),
   }
-}
-
-/** How long a disk has to answer. */
-const DISK_MS = 250
-/** What disks have not answered yet, by folder: a mount whose server is gone never does, and is not asked again. */
-const unansweredDisks = new Map<string, Promise<StatsFs | undefined>>()
-
-function askDisk(folder: string, ask: typeof statfs): Promise<StatsFs | undefined> {
-  const answer = unansweredDisks.getOrInsertComputed(folder, () =>
-    ask(folder)
-      .catch(() => undefined)
-      .finally(() => unansweredDisks.delete(folder)),
-  )
-  return within(DISK_MS, answer, () => undefined)
-}
-
-/** The share of a disk, or of a spool's own limit, that is in use; null: it has neither, or the folder can't be read. */
-export async function diskUsed(
-  folder: string | undefined,
-  spool?: Pick<SpoolState, "bytes" | "maxBytes">,
-  ask = statfs,
-): Promise<number | null> {
-  const disk = folder === undefined ? undefined : await askDisk(folder, ask)
-  if (disk === undefined) return null
-  const used = disk.blocks - disk.bfree
-  const available = used + disk.bavail
-  const shares = [
-    // some file systems, such as that of /proc, have no blocks
-    ...(available === 0 ? [] : [used / available]),
-    ...(spool === undefined ? [] : [spool.bytes / spool.maxBytes]),
-  ]
-  return shares.length === 0 ? null : rounded(Math.max(...shares))
 }
 
 async function connectionOverviews(

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { diskUsed } from "./overview.ts"
+import { diskUsed } from "./disk-used.ts"
 
 test("the share of a disk in use is one of 1, and that of a spool's limit where it is more", async () => {
   const share = await diskUsed("/")

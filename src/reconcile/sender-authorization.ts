@@ -1,5 +1,4 @@
 import { createPrivateKey } from "node:crypto"
-import { SignJWT } from "jose"
 import { steadyMs } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { readJson } from "../json/read.ts"
@@ -38,6 +37,7 @@ export class Authorization {
     const [, app, key] = /^([\w.]+):\s*(-----BEGIN [^]+)$/.exec(credentials) ?? []
     if (app === undefined) return { Authorization: `Bearer ${credentials}` }
     const nowS = Math.floor(nowMs / 1000)
+    const { SignJWT } = await import("jose")
     // GitHub allows ten minutes, and for clocks that are ahead
     const jwt = new SignJWT({ iss: app, iat: nowS - 60, exp: nowS + 480 }).setProtectedHeader({
       alg: "RS256",

@@ -27,6 +27,7 @@ const deduplicator = (store: string): string =>
 test.each([
   ["Kafka's is loaded for a connection to Kafka", program("@platformatic/kafka", KAFKA), true],
   ["Kafka's is not loaded for an embedded log alone", program("@platformatic/kafka", LOG), false],
+  ["jose is not loaded before there is a token to verify", program("jose", LOG), false],
   [
     "ioredis is loaded for Sentinels",
     program("ioredis", LOG, deduplicator("redis+sentinel://127.0.0.1:1/main")),

@@ -1,4 +1,4 @@
-import { createLocalJWKSet, type FetchImplementation, type JSONWebKeySet } from "jose"
+import type { FetchImplementation, JSONWebKeySet } from "jose"
 import { steadyMs } from "../../clock/clock.ts"
 import { RecentFailures } from "./recent-failures.ts"
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
@@ -21,6 +21,7 @@ export function jwksFetch(
     try {
       const { status, bytes } = await fetchBounded(fetcher, url, { ...BOUNDS, headers })
       if (status !== 200) throw new Error(`HTTP ${status} from ${new URL(url).host}`)
+      const { createLocalJWKSet } = await import("jose")
       // throws if it is not a JWKS
       createLocalJWKSet(JSON.parse(Buffer.from(bytes).toString()) as JSONWebKeySet)
       backOff.succeeded(url)

@@ -1,13 +1,6 @@
 import type { KeyObject } from "node:crypto"
-import {
-  createRemoteJWKSet,
-  customFetch,
-  errors,
-  jwtVerify,
-  type JWTPayload,
-  type JWTVerifyGetKey,
-  type JWTVerifyOptions,
-} from "jose"
+import type * as Jose from "jose"
+import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose"
 import { WrongSetting } from "./family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { jwksFetch } from "../fetch/jwks.ts"
@@ -17,6 +10,9 @@ import { Refused } from "../verifier.ts"
 const KEYS_MAX_AGE_MS = 600_000
 /** Milliseconds between fetches for unknown key ids. */
 const KEYS_COOLDOWN_MS = 30_000
+
+/** Loaded with the first token: its modules take 13 ms of a start. */
+const loadJose = () => import("jose")
 
 /** One key, or a fetched JWKS. */
 export type VerifyingKey = { readonly one: KeyObject | Uint8Array } | { readonly set: JWTVerifyGetKey }
@@ -30,12 +26,18 @@ export function remoteKeys(text: string, fetcher: Fetcher): VerifyingKey {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== "https:" && url?.protocol !== "http:")
     throw new WrongSetting("jwks_url", "is not an https:// or http:// URL")
-  const set = createRemoteJWKSet(url, {
-    [customFetch]: jwksFetch(fetcher),
-    cacheMaxAge: KEYS_MAX_AGE_MS,
-    cooldownDuration: KEYS_COOLDOWN_MS,
-  })
-  return { set }
+  let set: JWTVerifyGetKey | undefined
+  return {
+    async set(...token) {
+      const { createRemoteJWKSet, customFetch } = await loadJose()
+      set ??= createRemoteJWKSet(url, {
+        [customFetch]: jwksFetch(fetcher),
+        cacheMaxAge: KEYS_MAX_AGE_MS,
+        cooldownDuration: KEYS_COOLDOWN_MS,
+      })
+      return set(...token)
+    },
+  }
 }
 
 /** The claims of a token with a valid signature and valid times; `options` has the current date. */
@@ -44,17 +46,18 @@ export async function checkToken(
   key: VerifyingKey,
   options: JWTVerifyOptions,
 ): Promise<JWTPayload | Refused> {
+  const { errors, jwtVerify } = await loadJose()
   try {
     const verified =
       "set" in key ? await jwtVerify(token, key.set, options) : await jwtVerify(token, key.one, options)
     return verified.payload
   } catch (error) {
-    return toRefused(error, "set" in key, options.currentDate!.getTime())
+    return toRefused(error, errors, "set" in key, options.currentDate!.getTime())
   }
 }
 
 /** Converts jose's errors to refusals. With fetched keys any other error is a failed fetch. */
-function toRefused(error: unknown, isFetched: boolean, nowMs: number): Refused {
+function toRefused(error: unknown, errors: typeof Jose.errors, isFetched: boolean, nowMs: number): Refused {
   if (error instanceof errors.JWTExpired)
     return error.reason === "check_failed"
       ? new Refused("stale", offTime(error, nowMs))

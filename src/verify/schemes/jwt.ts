@@ -1,5 +1,5 @@
 import { createPublicKey } from "node:crypto"
-import { SignJWT, type JWTPayload, type JWTVerifyOptions } from "jose"
+import type { JWTPayload, JWTVerifyOptions } from "jose"
 import { sameText, sha256 } from "../crypto.ts"
 import { credentialVerifier } from "./credential.ts"
 import { listOf, textOf, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
@@ -163,6 +163,7 @@ async function makeToken(
   body: Uint8Array,
   nowMs: number,
 ): Promise<string> {
+  const { SignJWT } = await import("jose")
   const secret = listOf(settings, "secret")[0]!
   const issued = Math.floor(nowMs / 1000)
   const issuer = settings.issuer ?? [form.issuer ?? []].flat()[0]

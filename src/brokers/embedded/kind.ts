@@ -5,13 +5,14 @@ import { logIn } from "../../storage/database-file.ts"
 import { realPath } from "../../storage/real-path.ts"
 import { UNOPENED } from "../../storage/writer-lock.ts"
 import { defineConnection, UNCOUNTED, type Acquired } from "../define-connection.ts"
-import { openEmbedded } from "./broker.ts"
 import { groupOffsets, groupsIn } from "./group-database.ts"
 import type { PortOptions } from "../../kafka-listener/port.ts"
 import { usersOf } from "../../kafka-listener/security/credentials.ts"
 import { checkOptions, OPTIONS } from "./options.ts"
 import { checkPartitionsIn } from "./partition-count.ts"
 import { openEmbeddedReader } from "./reader.ts"
+
+// The writer's files are imported where a log is opened.
 
 /** A log in a folder, written by this process alone, whatever the ids under which it is registered. */
 export const EMBEDDED = defineConnection({
@@ -34,7 +35,8 @@ export const EMBEDDED = defineConnection({
     place: `embedded log in ${directory}`,
     ofTopic: `of the log in ${directory}, which stays`,
   }),
-  acquire({ id, values, config }, { transaction, log, metrics }): Acquired {
+  async acquire({ id, values, config }, { transaction, log, metrics }): Promise<Acquired> {
+    const { openEmbedded } = await import("./broker.ts")
     const broker = transaction.acquire({
       name: `embedded log ${values.directory}`,
       config,
@@ -67,7 +69,10 @@ export const EMBEDDED = defineConnection({
     transaction.onCommit(() => port.change(options))
     return { ...acquired, listening: port.listening }
   },
-  open: (values, log) => openEmbedded(values, { log, metrics: UNCOUNTED }),
+  async open(values, log) {
+    const { openEmbedded } = await import("./broker.ts")
+    return openEmbedded(values, { log, metrics: UNCOUNTED })
+  },
   openReader: (values) => openEmbeddedReader(values.directory, values),
   listGroups: ({ directory }) => groupOffsets(directory),
   dryRun(values, checkDatabase) {

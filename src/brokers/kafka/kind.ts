@@ -6,7 +6,6 @@ import type { Logger } from "../../telemetry/log.ts"
 import type { YieldingBroker } from "../broker.ts"
 import { defineConnection, UNCOUNTED, type Acquired } from "../define-connection.ts"
 import { spoolAt } from "../spool/spool-database.ts"
-import { SpooledBroker } from "../spool/spool.ts"
 import { checkOptions, OPTIONS } from "./options.ts"
 
 // The Kafka client loads slowly: its files are imported where a connection is used.
@@ -47,6 +46,7 @@ export const KAFKA = defineConnection({
       const broker = transaction.acquire(kafka)
       return { broker, instance: broker }
     }
+    const { SpooledBroker } = await import("../spool/spool.ts")
     // identified by its file, across changes of its connection
     const spool = transaction.acquire({
       name: `spool ${file}`,

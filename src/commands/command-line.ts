@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander"
 import manifest from "../../package.json" with { type: "json" }
-import { FAULTS } from "../errors.ts"
+import { FAULTS, HooklineError } from "../errors.ts"
 import { componentsFlag, configFlag, type ConfigFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
 import type { ComponentFlags } from "./own-components.ts"
@@ -11,15 +11,23 @@ import { columns, wrap } from "./wrap.ts"
 
 /** Runs what a command line says. @param words without the program's name; @throws HooklineError and faults */
 export async function runCommandLine(words: readonly string[]): Promise<void> {
+  let called: Command | undefined
   try {
     const program = ["run", "worker"].includes(words[0]!) ? serviceAlone() : await whole(words)
+    program.hook("preAction", (_, command) => void (called = command))
     await program.parseAsync(words, { from: "user" })
   } catch (error) {
+    if (called !== undefined && error instanceof HooklineError && error.code === "usage")
+      throw new HooklineError("usage", `${error.message}\n(see ${nameOf(called)} --help)`, { cause: error })
     // it has printed its message
     if (!(error instanceof CommanderError)) throw error
     process.exitCode = error.exitCode === 0 ? 0 : FAULTS.usage.exit
   }
 }
+
+/** `hookline log backup` */
+const nameOf = (command: Command): string =>
+  command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`
 
 function serviceAlone(): Command {
   const program = emptyProgram()

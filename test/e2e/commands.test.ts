@@ -54,9 +54,9 @@ test.each([
   [["send"], "missing required argument 'pipeline|url'\n(see hookline send --help)\n"],
   [["run", "--nonsense"], "unknown option '--nonsense'\n(see hookline run --help)\n"],
   [["forward", "list", "--nonsense"], "unknown option '--nonsense'\n(see hookline forward list --help)\n"],
-  [["send", "tcp://a"], "URL is not an http or https URL\n"],
+  [["send", "tcp://a"], "URL is not an http or https URL\n(see hookline send --help)\n"],
 ])(
-  "%j: an error is its sentence, and names the command's own help where it is of the words",
+  "%j: an error of the words is its sentence, and names the command's own help, also where the command found it",
   async (args, said) => {
     expect(await hookline(args)).toEqual({ status: 64, stdout: "", stderr: said })
   },

@@ -164,7 +164,7 @@ describe.skipIf(kafka === undefined)("replaying a Kafka topic", () => {
       hookline(["replay", "--from", `a/${from}`, "--to", target], { cwd: folder.path })
     expect(await run(`b/${from}`)).toMatchObject({
       status: 64,
-      stderr: "--from and --to are the same topic\n",
+      stderr: "--from and --to are the same topic\n(see hookline replay --help)\n",
     })
     expect(await run(`b/${to}`)).toMatchObject({ status: 0, stderr: "" })
   })

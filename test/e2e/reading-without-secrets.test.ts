@@ -73,6 +73,7 @@ test("the connection's own section is read, and its problems alone are reported"
 test("a connection that has to be named is named", async () => {
   expect(await ask("tail", "t")).toMatchObject({
     status: 64,
-    stderr: "the file has several connections; choose one with --connection: log, other, spooled\n",
+    stderr:
+      "the file has several connections; choose one with --connection: log, other, spooled\n(see hookline tail --help)\n",
   })
 })

@@ -281,7 +281,10 @@ test("a name keeps its topic, and may have another URL; once removed it is new",
     ", leaving out 2 older records; --from beginning posts them, too\n",
   )
   const other = await run("log/other", receiver.url, "--name", "mine")
-  expect([other.status, other.stderr]).toEqual([64, "mine forwards log/payments; choose another --name\n"])
+  expect([other.status, other.stderr]).toEqual([
+    64,
+    "mine forwards log/payments; choose another --name\n(see hookline forward --help)\n",
+  ])
   const moved = await begin("log/payments", receiver.url, "--name", "mine", "--from", "end")
   expect(moved).toContain(`mine was posted to ${receiver.url}?… before; it continues from there\n`)
   expect(moved).toContain(

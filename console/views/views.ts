@@ -6,6 +6,7 @@ import { Connect } from "./first-run/first-run.tsx"
 import { OverviewView } from "./overview/overview.tsx"
 import { Refused } from "./refused/refused.tsx"
 import { Send } from "./send/send.tsx"
+import { Verify } from "./verify/verify.tsx"
 
 /** What a tab leads to. A view reads the rest of the address from `route`. */
 export interface View {
@@ -30,6 +31,7 @@ export const VIEWS: readonly View[] = [
     Component: Refused,
     badge: () => overview.value?.refused ?? 0,
   },
+  { id: "verify", title: "Verify", goKey: "v", Component: Verify },
   { id: "send", title: "Send", goKey: "s", Component: Send },
   { id: "connect", title: "Connect", goKey: "c", Component: Connect },
   { id: "replay", title: "Deliveries", goKey: "p", Component: Deliveries },

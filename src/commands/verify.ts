@@ -4,10 +4,11 @@ import { parseTime } from "../verify/schemes/freshness.ts"
 import { makeVerifier, type Verification } from "../verify/presets/providers.ts"
 import { diagnose } from "../verify/explain/diagnosis.ts"
 import { reportOf } from "../verify/explain/report.ts"
+import { requestTo, withHost } from "../verify/explain/request-to.ts"
 import { WrongSetting } from "../verify/schemes/family.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
 import { addDetails } from "./details.ts"
-import type { PastedRequest } from "./pasted-request.ts"
+import type { PastedRequest } from "../admin/api/pasted-request.ts"
 import { listProviders } from "./list-providers.ts"
 import { evidenceOf, headingOf, timeHints, toText, verdictOf } from "./verify-report.ts"
 import { repeatable } from "./common-flags.ts"
@@ -129,17 +130,15 @@ async function readPasted(
   headers: Headers,
 ): Promise<VerifyFlags & { readonly pasted: PastedRequest }> {
   if (process.stdin.isTTY) say("Paste the request, then press Enter and Ctrl-D.")
-  const { parsePasted, senderOfHeaders } = await import("./pasted-request.ts")
-  const pasted = parsePasted(readInput("-"))
+  const { parsePasted, senderOfHeaders } = await import("../admin/api/pasted-request.ts")
+  const pasted = parsePasted(readInput("-"), readInput)
   for (const [name, value] of pasted.headers) if (!headers.has(name)) headers.set(name, value)
   const isNamed = flags.provider !== undefined || flags.pipeline !== undefined
   const { url = pasted.url, method = pasted.method } = flags
   return {
     ...flags,
     pasted,
-    ...(url === undefined
-      ? {}
-      : { url: url.startsWith("/") ? `http://${headers.get("Host") ?? "localhost"}${url}` : url }),
+    ...(url === undefined ? {} : { url: withHost(url, headers) }),
     ...(method === undefined ? {} : { method }),
     ...(isNamed ? {} : { provider: senderOfHeaders(headers) }),
   }
@@ -194,9 +193,9 @@ function readRequest(
   if (flags.body === undefined && pasted === undefined && bodyRequired)
     throw usage("--body is missing; give the file with the raw body, or -")
   const body = flags.body === undefined ? (pasted ?? new Uint8Array()) : readInput(flags.body)
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw usage("--url is not an http or https URL")
-  const [, path = "", query = ""] = /^[^/]*\/\/[^/?#]*([^?#]*)(?:\?([^#]*))?/.exec(url) ?? []
-  return { method: (flags.method ?? "POST").toUpperCase(), url, path: path || "/", query, headers, body }
+  const request = requestTo(url, { method: flags.method, headers, body })
+  if (request === undefined) throw usage("--url is not an http or https URL")
+  return request
 }
 
 function readTime(text: string): number {

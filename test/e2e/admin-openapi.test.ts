@@ -153,6 +153,9 @@ async function samplesAndProviders(): Promise<void> {
   await call("GET", "/api/providers", "providers")
   await call("POST", "/api/send", "send", { pipeline: "payments", body: "{}" })
   await call("POST", "/api/send", "send", { pipeline: "none", body: "{}" })
+  const text = "Stripe-Signature: t=1,v1=00\n\n{}"
+  await call("POST", "/api/verify", "verify", { text, pipeline: "payments" })
+  await call("POST", "/api/verify", "verify", { text: "none" })
 }
 
 async function replays(): Promise<void> {

@@ -34,6 +34,39 @@ const THEMES = ["light", "dark"] as const
 const answer = (page: Page) => page.getByRole("region", { name: "Answer" })
 const send = (page: Page) => page.getByRole("button", { name: /^Send/ })
 
+test.skipIf(!hasBrowser())(
+  "a failing webhook is pasted and explained in Verify, in both themes and three widths",
+  async () => {
+    using folder = temporaryFolder()
+    await using running = await startHookline(CONFIGURATION, { folder: folder.path })
+    await using browser = await startBrowser()
+    for (const theme of THEMES)
+      for (const width of [1440, 768, 390]) {
+        const { page, faults } = await openPage(browser, `${running.adminUrl}/#/verify/code`, {
+          theme,
+          width,
+        })
+        const paste = page.getByRole("textbox", { name: /^A failing webhook/ })
+        await paste.fill('X-Hub-Signature-256: sha256=00\nX-GitHub-Event: issues\n\n{"action":"opened"}')
+        await paste.press("Control+Enter")
+        const explanation = page.getByRole("region", { name: "Explanation" })
+        await explanation.getByRole("heading", { name: "What failed" }).waitFor()
+        await explanation.getByText("failed", { exact: true }).waitFor()
+        await page.getByLabel("With the secret and settings of").selectOption("")
+        await page.getByLabel("Secret", { exact: true }).fill("another")
+        await paste.fill("nothing of HTTP")
+        await page.getByRole("button", { name: /^Explain it/ }).click()
+        await page.getByRole("alert").getByText("not a request").waitFor()
+        expect(await overflowPx(page)).toBe(0)
+        expect(await accessibilityFindings(page)).toEqual([])
+        // the answer to what was no request
+        expect(faults.filter((it) => !it.includes("400"))).toEqual([])
+        await page.context().close()
+      }
+  },
+  90_000,
+)
+
 describe.skipIf(!hasBrowser())("an empty page", () => {
   const browser = sharedByTests(startBrowser)
 
@@ -143,7 +176,7 @@ describe.skipIf(!hasBrowser())("Send", () => {
     await body.fill('{"n":12345678901234567890}')
     await send(page).click()
     await answer(page).getByRole("link").click()
-    await page.getByText("12345678901234567890").first().waitFor()
+    await page.getByRole("region", { name: "Event" }).getByText("12345678901234567890").waitFor()
     await page.goto(`${running.adminUrl}/#/send/open`)
     await body.fill("no json")
     await page.getByText("it is sent as it is").waitFor()

@@ -20,6 +20,7 @@ import { route, type ApiRoute, answerBy } from "./route.ts"
 import { sendRoutes } from "./send.ts"
 import { sessionRoutes } from "./session.ts"
 import { Type } from "./shape.ts"
+import { verifyRoute } from "./verify.ts"
 import { ChangedLevel, LoggedLevel, Reloaded } from "./shapes.ts"
 import { injectionRoute } from "./submit.ts"
 
@@ -44,6 +45,7 @@ export function makeApi({ service, sampler, replicas, admission, wrongTokens, fa
     ...recordRoutes(deps),
     ...captureRoutes(deps),
     reasonsRoute(deps),
+    verifyRoute(service),
     ...sendRoutes(service),
     ...replayRoutes(deps),
     ...forwardRoutes(deps),

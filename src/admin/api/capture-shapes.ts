@@ -73,6 +73,16 @@ export const CaptureDetail = Type.Object({
   ),
 })
 
+/** A request to be explained: with a pipeline's settings, or with a sender's preset and a secret. */
+export const VerifyRequest = Type.Object({
+  text: Type.String({
+    description: "A curl command, a raw HTTP request, its headers and body, or JSON with headers and body.",
+  }),
+  pipeline: Type.Optional(Type.String()),
+  provider: Type.Optional(Type.String({ description: "Missing: the one whose headers the request has." })),
+  secret: Type.Optional(Type.String({ maxLength: 10_000 })),
+})
+
 /** What `hookline verify` says of a captured request. */
 export const CaptureExplanation = Type.Object({
   provider: nullable(Type.String()),
@@ -154,6 +164,7 @@ export const SendRequest = Type.Object({
   ),
 })
 
+export type VerifyRequest = Static<typeof VerifyRequest>
 export type CaptureSummary = Static<typeof CaptureSummary>
 export type ReasonTally = Static<typeof ReasonTally>
 export type CaptureDetail = Static<typeof CaptureDetail>

@@ -1,9 +1,8 @@
 import { split } from "shlex"
-import { Header, misfit, Type, type Static } from "../admin/api/shape.ts"
-import { HooklineError } from "../errors.ts"
-import { eventHeaders } from "../verify/presets/event-locations.ts"
-import { findFamily, PROVIDER_NAMES, presetOf, usualCoverage } from "../verify/presets/providers.ts"
-import { readInput, usage } from "./verifier-flags.ts"
+import { HooklineError } from "../../errors.ts"
+import { eventHeaders } from "../../verify/presets/event-locations.ts"
+import { findFamily, PROVIDER_NAMES, presetOf, usualCoverage } from "../../verify/presets/providers.ts"
+import { Header, misfit, Type, type Static } from "./shape.ts"
 
 /** A request as somebody pasted it. */
 export interface PastedRequest {
@@ -17,15 +16,21 @@ export interface PastedRequest {
 const PASTED_FORMS =
   "a curl command, a raw HTTP request, its headers and after an empty line the body, or JSON with headers and body"
 
+const usage = (message: string): HooklineError => new HooklineError("usage", message)
+
+/** Reads a file that a curl command names. @throws HooklineError `no_input` */
+type ReadFile = (file: string) => Buffer
+
 /**
  * Parses a curl command, a raw HTTP request, its headers and body, or the JSON of a log.
  *
- * @throws HooklineError `usage`, `no_input` for a file that a curl command names
+ * @param readFile undefined: files are those of somebody else
+ * @throws HooklineError `usage`, and what `readFile` throws
  */
-export function parsePasted(pasted: Uint8Array): PastedRequest {
+export function parsePasted(pasted: Uint8Array, readFile: ReadFile | undefined): PastedRequest {
   const text = Buffer.from(pasted.buffer, pasted.byteOffset, pasted.byteLength)
   const start = text.toString("latin1", 0, 4096).trimStart()
-  if (/^(\$ +)?curl\s/.test(start)) return ofCurl(text.toString().trim().replace(/^\$ +/, ""))
+  if (/^(\$ +)?curl\s/.test(start)) return ofCurl(text.toString().trim().replace(/^\$ +/, ""), readFile)
   if (start.startsWith("{")) return ofJson(text.toString())
   return ofHttp(text)
 }
@@ -39,7 +44,7 @@ const OTHER_VALUES =
 const MADE = /^(-F|--form|--form-string|--data-urlencode)$/
 const DATA = /^(-d|--data|--data-raw|--data-binary|--data-ascii|--json)$/
 
-function ofCurl(command: string): PastedRequest {
+function ofCurl(command: string, readFile: ReadFile | undefined): PastedRequest {
   const words = shellWords(command).slice(1).flatMap(splitOption)
   const headers = new Headers()
   const data: Uint8Array[] = []
@@ -59,7 +64,7 @@ function ofCurl(command: string): PastedRequest {
     else if (word === "-u" || word === "--user")
       headers.set("authorization", `Basic ${Buffer.from(value()).toString("base64")}`)
     else if (DATA.test(word)) {
-      data.push(dataOf(word, value()))
+      data.push(dataOf(word, value(), readFile))
       if (word === "--json") headers.set("content-type", "application/json")
     } else if (MADE.test(word))
       throw usage(`the pasted curl command has ${word}: give the body that curl made of it with --body FILE`)
@@ -92,11 +97,13 @@ function splitOption(word: string): readonly string[] {
   return short === undefined ? [word] : [short, rest!]
 }
 
-function dataOf(option: string, value: string): Uint8Array {
+function dataOf(option: string, value: string, readFile: ReadFile | undefined): Uint8Array {
   if (option === "--data-raw" || !value.startsWith("@")) return Buffer.from(value)
   if (value === "@-")
     throw usage("the pasted curl command reads the body from a pipe: give it with --body FILE")
-  const content = readInput(value.slice(1))
+  if (readFile === undefined)
+    throw usage("the pasted curl command reads the body from a file: paste it with the body itself")
+  const content = readFile(value.slice(1))
   // as curl does
   return option === "-d" || option === "--data"
     ? Buffer.from(content.toString("latin1").replaceAll(/[\r\n]/g, ""), "latin1")

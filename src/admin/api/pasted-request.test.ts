@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test"
-import { curlOf } from "../../console/curl.ts"
+import { readFileSync } from "node:fs"
+import { curlOf } from "../../../console/curl.ts"
 import { parsePasted, senderOfHeaders } from "./pasted-request.ts"
 
 const BODY = `{"note":"it's \\n \u00e9 $HOME","x":"a\\\\b"}`
 
 /** What is found in a text: method, URL, headers and body. */
 function found(text: string | Uint8Array) {
-  const { method, url, headers, body } = parsePasted(Buffer.from(text))
+  const { method, url, headers, body } = parsePasted(Buffer.from(text), readFileSync)
   return { method, url, headers: Object.fromEntries(headers), body: Buffer.from(body).toString() }
 }
 
@@ -56,7 +57,7 @@ test.each([
 
 test("bytes of a raw body that are no UTF-8 are kept", () => {
   const body = Buffer.from([0x7b, 0xff, 0xfe, 0x0d, 0x0a, 0x0d, 0x0a, 0x7d])
-  expect(parsePasted(Buffer.concat([Buffer.from("A: b\r\n\r\n"), body])).body).toEqual(body)
+  expect(parsePasted(Buffer.concat([Buffer.from("A: b\r\n\r\n"), body]), undefined).body).toEqual(body)
 })
 
 test("the JSON that gateways log", () => {
@@ -98,4 +99,14 @@ test("a sender is found by the headers of its signature, and of its events where
   expect(() => of(["X-Hub-Signature-256"])).toThrow("those of github, meta: name the sender with --provider")
   expect(() => of(["webhook-id", "webhook-timestamp", "webhook-signature"])).toThrow(", …: name")
   expect(() => of([])).toThrow("not those of a known sender")
+})
+
+test("a file that a pasted command names is read only where files may be", () => {
+  const command = "curl -d @/etc/hostname http://localhost/hooks"
+  expect(found(command).body).toBe(
+    readFileSync("/etc/hostname")
+      .toString("latin1")
+      .replaceAll(/[\r\n]/g, ""),
+  )
+  expect(() => parsePasted(Buffer.from(command), undefined)).toThrow("paste it with the body itself")
 })

@@ -41,6 +41,7 @@ export function declareProgram(): Command {
   declareReload(program)
   declareHealth(program)
   declareStatus(program)
+  declareMcp(program)
   declareHelp(program)
   for (const command of program.commands) command.hook("preSubcommand", handOptionsDown)
   pointToHelp(program)
@@ -113,6 +114,22 @@ function declareCheck(program: Command): void {
     )
     .addOption(jsonFlag("problems, warnings, connections and pipelines as JSON"))
     .action(async (flags: CheckFlags) => (await import("./check.ts")).check(flags))
+}
+
+function declareMcp(program: Command): void {
+  addDetails(program.command("mcp"), {
+    notes: `A client of the Model Context Protocol starts it. It asks the admin API of the Hookline that runs with this
+configuration, with its token; what senders sent is in its answers, secrets and signatures masked.`,
+    example: "hookline mcp -c pipelines.conf",
+  })
+    .description(
+      "offer refused requests, their explanations and records to an assistant, by the Model Context Protocol",
+    )
+    .addOption(configFlag())
+    .option("--allow-acts", "also let it send events and replay records")
+    .action(async ({ config, allowActs }: ConfigFlags & { readonly allowActs?: true }) =>
+      (await import("./mcp.ts")).serveMcp(config, allowActs === true),
+    )
 }
 
 function declareInit(program: Command): void {

@@ -25,6 +25,8 @@ const UNAVAILABLE_WORDS: { readonly [reason in keyof typeof UNAVAILABLE]: string
 const WORDS: { readonly [reason: string]: string | undefined } = {
   ...UNAVAILABLE_WORDS,
   accepted: "published",
+  rate_limited: "more events came than its rate_limit allows",
+  unverified_rate_limited: "more requests that can't be verified came than unverified_rate_limit allows",
   duplicate: "an event with its id was published before",
   replayed: "its signed id was seen before",
   filtered: "the Filter drops it",

@@ -192,13 +192,14 @@ const command = async (...args: string[]): Promise<string> => {
 test.each(SITUATIONS)(
   "$name is named by the overview, a line of the log and verify --last",
   async (it) => {
-    await until(`${it.pipeline} answers ${it.status}`, async () => (await post(it)) === it.status)
-    // so many are for someone to look at
-    if (it.status < 500) await Promise.all(Array.from({ length: 6 }, () => post(it)))
+    // so many at once are over any limit, and for someone to look at
+    const some = () => Promise.all(Array.from({ length: 6 }, () => post(it)))
+    await until(`${it.pipeline} answers ${it.status}`, async () => (await some()).includes(it.status))
     await running.logged((line) => it.log.test(JSON.stringify(line)) && line["pipeline"] === it.pipeline)
-    await until(`the overview says ${it.overview}`, async () =>
-      it.overview.test(await overviewText(it.pipeline)),
-    )
+    await until(`the overview says ${it.overview}`, async () => {
+      if (it.status === 429) await some()
+      return it.overview.test(await overviewText(it.pipeline))
+    })
     expect(await command("verify", "--last", "--pipeline", it.pipeline)).toMatch(it.command)
   },
   40_000,

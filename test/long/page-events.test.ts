@@ -4,7 +4,7 @@ import type { RecordCounts, RecordDetail } from "../../src/admin/api/shapes.ts"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
-import { copiedText } from "../support/page.ts"
+import { copiedText, overflowPx } from "../support/page.ts"
 import { freePorts } from "../support/ports.ts"
 import { postAsStripe } from "../support/stripe-events.ts"
 
@@ -337,5 +337,24 @@ describe.skipIf(!hasBrowser())("Events", () => {
       expect(faults).toEqual([])
     },
     30_000,
+  )
+
+  test.each(["light", "dark"] as const)(
+    "in the %s theme all topics, the histogram and the actions of a value fit three widths, and are accessible",
+    async (theme) => {
+      for (const width of [1440, 768, 390]) {
+        const n = sent - 1
+        const { page, faults } = await open(`#/events/log/payments/0/${n}?all=true`, { theme, width })
+        await page.locator(".curve.bars .u-over").waitFor()
+        const detail = page.getByRole("region", { name: "Event" })
+        await detail.getByRole("button", { name: `"evt_${n}"` }).click()
+        await detail.getByRole("button", { name: "Filter by it" }).waitFor()
+        expect(await overflowPx(page)).toBe(0)
+        expect(await accessibilityFindings(page)).toEqual([])
+        expect(faults).toEqual([])
+        await page.context().close()
+      }
+    },
+    60_000,
   )
 })

@@ -167,7 +167,10 @@ ${["webhooks", "followed", "early", "one", "other", "piped", ...more].map((name)
 
   test("tail --offset of a partition that the topic does not have is status 64", async () => {
     const { status, stderr } = await hookline(["tail", topic, "--offset", "9:0", ...conf])
-    expect([status, stderr]).toEqual([64, `topic ${topic} has no partition 9; it has 1\n`])
+    expect([status, stderr]).toEqual([
+      64,
+      `topic ${topic} has no partition 9; it has 1\n(see hookline tail --help)\n`,
+    ])
   })
 
   test("tail ends as other programs do, without a complaint, when its reader has had enough", async () => {

@@ -21,6 +21,14 @@ test("counts by pipeline and status, and keeps them from one scrape to the next"
   expect(await linesOf(metrics, "hookline_http")).toEqual(expected)
 })
 
+test("the delays of the event loop are numbers in a scrape right after another one, too", async () => {
+  const metrics = new Metrics()
+  await scraped(metrics)
+  const values = (await linesOf(metrics, "nodejs_eventloop_lag_")).map((line) => Number(line.split(" ")[1]))
+  expect(values.length).toBe(8)
+  for (const value of values) expect(value).toBeWithin(0, 60)
+})
+
 test("a pipeline's handles are created once", async () => {
   const metrics = new Metrics()
   metrics.pipeline("a").ended("dropped", "ping")

@@ -72,22 +72,33 @@ function lagRows(): ProcessRow[] {
   const delays = monitorEventLoopDelay({ resolution: LAG_SAMPLE_MS })
   delays.enable()
   let turnNs = 0
+  /** 0 if there was no sample since a scrape just before. */
   const row = (
     name: string,
     help: string,
     readNs: () => number,
     aggregator: Metric["aggregator"] = "average",
-  ): ProcessRow => [`nodejs_eventloop_lag_${name}`, help, () => readNs() / 1e9, { aggregator }]
+  ): ProcessRow => [
+    `nodejs_eventloop_lag_${name}`,
+    help,
+    () => (delays.count === 0 ? 0 : readNs() / 1e9),
+    { aggregator },
+  ]
   const percentile = (p: number): ProcessRow =>
     row(`p${p}_seconds`, `The ${p}th percentile of the recorded event loop delays.`, () =>
       delays.percentile(p),
     )
   return [
-    row("seconds", "Lag of event loop in seconds.", () => {
-      const from = Bun.nanoseconds()
-      setImmediate(() => (turnNs = Bun.nanoseconds() - from))
-      return turnNs
-    }),
+    [
+      "nodejs_eventloop_lag_seconds",
+      "Lag of event loop in seconds.",
+      () => {
+        const from = Bun.nanoseconds()
+        setImmediate(() => (turnNs = Bun.nanoseconds() - from))
+        return turnNs / 1e9
+      },
+      { aggregator: "average" },
+    ],
     row("min_seconds", "The minimum recorded event loop delay.", () => delays.min, "min"),
     row("max_seconds", "The maximum recorded event loop delay.", () => delays.max, "max"),
     row("stddev_seconds", "The standard deviation of the recorded event loop delays.", () => delays.stddev),

@@ -109,7 +109,8 @@ drain_timeout = 1s`
     await Bun.write(join(folder.path, "pipelines.conf"), configuration())
     for (const command of ["status", "drain", "quarantine"]) {
       const { status, stderr } = await spool(command, "log")
-      expect([status, stderr]).toEqual([64, "no connection log of the file has a spool; these have: kafka\n"])
+      const said = "no connection log of the file has a spool; these have: kafka"
+      expect([status, stderr]).toEqual([64, `${said}\n(see hookline spool ${command} --help)\n`])
     }
   }, 30_000)
 })

@@ -92,7 +92,7 @@ function printPlan(plan: Plan): void {
     const to = topic === undefined ? sink : `topic ${topic}`
     return `${id}: ${listen}${path} -> ${to}${others}; verification: ${verification}${kept}${showSample(sample)}`
   })
-  console.log(shown.join("\n"))
+  if (shown.length > 0) console.log(shown.join("\n"))
   for (const { id, pipeline, provider } of reconciles)
     console.log(`reconcile ${id}: pipeline ${pipeline} with what ${provider} lists`)
   for (const { id, from, url, sign } of forwards)

@@ -223,6 +223,25 @@ test("says of each pipeline whether and how it is verified, and no secret", asyn
   ])
 })
 
+test("a file with only forwards is listed without an empty line", async () => {
+  const forward = "[forward:shop]\nfrom = kafka/orders\nurl = http://localhost:3000/orders\n"
+  await Bun.write(
+    join(folder.path, "only-forward.conf"),
+    `[connection:kafka]\nbootstrap_servers = localhost:9092\n${forward}`,
+  )
+  const { status, stdout } = await hookline(["check", "-c", "only-forward.conf"], { cwd: folder.path })
+  expect([status, stdout.split("\n")]).toEqual([
+    0,
+    [
+      "connection kafka: Kafka at localhost:9092 (plaintext)",
+      "forward shop: kafka/orders -> http://localhost:3000/orders; signature: none",
+      "admin: 127.0.0.1:9464",
+      "Configuration OK",
+      "",
+    ],
+  ])
+})
+
 test("says what is compared with a sender's list, and what is forwarded, without what a URL's query has", async () => {
   const file = `[connection:log]
 directory = data

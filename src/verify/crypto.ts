@@ -1,4 +1,5 @@
 import { timingSafeEqual, verify } from "node:crypto"
+import { joined, type Pieces } from "./pieces.ts"
 import { ed25519 } from "./schemes/public-key.ts"
 import type { Verifier } from "./verifier.ts"
 
@@ -9,9 +10,6 @@ import type { Verifier } from "./verifier.ts"
 
 export type Algorithm = "sha1" | "sha256" | "sha512"
 export type Encoding = "hex" | "base64" | "base64url"
-
-/** Bytes in pieces; text is UTF-8. */
-export type Pieces = readonly (string | Uint8Array)[]
 
 /** Makes the HMAC (RFC 2104) of bytes. */
 export type Mac = (pieces: Pieces, encoding: Encoding) => string
@@ -52,9 +50,6 @@ export function ed25519Test(raw: Uint8Array): (signed: Pieces, signature: Uint8A
   const key = ed25519(raw)
   return (signed, signature) => verify(null, joined(signed), key, signature)
 }
-
-export const joined = (pieces: Pieces): Uint8Array =>
-  Buffer.concat(pieces.map((piece) => (typeof piece === "string" ? Buffer.from(piece) : piece)))
 
 /** Runs what uses these functions; elsewhere than on Bun they answer later. */
 export const settle = <T>(run: () => T | Promise<T>): T | Promise<T> => run()

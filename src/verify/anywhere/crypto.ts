@@ -1,4 +1,6 @@
-import type { Algorithm, Encoding, Mac, Pieces } from "../crypto.ts"
+import { asBuffer } from "../../json/tokens.ts"
+import type { Algorithm, Encoding, Mac } from "../crypto.ts"
+import { joined, type Pieces } from "../pieces.ts"
 import type { Verifier } from "../verifier.ts"
 
 /*
@@ -32,7 +34,7 @@ class Answers {
   }
 
   #number(bytes: Uint8Array): number {
-    const known = this.#bytes.findIndex((it) => it === bytes || isSame(it, bytes))
+    const known = this.#bytes.findIndex((it) => it === bytes || asBuffer(it).equals(bytes))
     return known < 0 ? this.#bytes.push(bytes) - 1 : known
   }
 }
@@ -105,9 +107,6 @@ export function secretTest(secret: string): (text: string) => boolean {
   }
 }
 
-const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, i) => byte === b[i])
-
 /** The bits that differ, the second's bytes repeated. Does not stop at the first. */
 function differences(bytes: Uint8Array, others: Uint8Array): number {
   let found = 0
@@ -122,6 +121,3 @@ export function ed25519Test(raw: Uint8Array): (signed: Pieces, signature: Uint8A
       return crypto.subtle.verify("Ed25519", key, signature as Bytes, bytes)
     })
 }
-
-export const joined = (pieces: Pieces): Bytes =>
-  Buffer.concat(pieces.map((it) => (typeof it === "string" ? Buffer.from(it) : it)))

@@ -1,9 +1,6 @@
 import { settled } from "../crypto.ts"
-import { listOf } from "../schemes/family.ts"
 import { formReader, type HmacForm } from "../schemes/hmac-form.ts"
-import { digestSpelling, macKeys } from "../schemes/mac.ts"
-import { decodeSecret } from "../schemes/secrets.ts"
-import { signatureVerifier } from "../schemes/signature-verifier.ts"
+import { macVerifier } from "../schemes/mac-family.ts"
 import { inCode, toMs, type VerifySettings } from "./options.ts"
 import { verifyBy, type ReceivedRequest, type RequestOptions, type VerifyResult } from "./request.ts"
 
@@ -29,15 +26,12 @@ export async function verify(
   request: Request | ReceivedRequest,
   { sender, secret, tolerance, ...options }: HmacOptions,
 ): Promise<VerifyResult> {
-  const verifier = inCode(() => {
-    const secrets = listOf({ secret: [secret ?? []].flat() }, "secret")
-    const keys = macKeys(
-      secrets.map((it) => decodeSecret(it, sender.secret ?? "text")),
-      sender,
-    )
-    const scheme = { signsUrl: true, read: formReader(sender), spelling: digestSpelling(sender) }
-    const toleranceMs = tolerance === undefined ? (sender.toleranceMs ?? 0) : toMs(tolerance)
-    return settled(signatureVerifier(scheme, keys, toleranceMs))
-  })
+  const settings = {
+    secret: [secret ?? []].flat(),
+    ...(tolerance !== undefined && { tolerance: toMs(tolerance) }),
+  }
+  const verifier = inCode(() =>
+    settled(macVerifier({ ...sender, read: formReader(sender) }, settings, sender)),
+  )
   return verifyBy(verifier, request, options)
 }

@@ -103,22 +103,16 @@ async function bodyOf(request: Request | ReceivedRequest, limit: number): Promis
     return body.length > limit ? undefined : body
   }
   if (request.bodyUsed) throw new TypeError("the request's body was read before: verify first, then read it")
-  const pieces: Uint8Array[] = []
+  const pieces: Uint8Array<ArrayBuffer>[] = []
   let length = 0
   const reader = request.clone().body?.getReader()
   for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
-    pieces.push(read.value)
+    pieces.push(read.value as Uint8Array<ArrayBuffer>)
     length += read.value.length
     if (length <= limit) continue
     // the other branch of the clone may still be read
     void reader?.cancel()
     return undefined
   }
-  const body = new Uint8Array(length)
-  let at = 0
-  for (const piece of pieces) {
-    body.set(piece, at)
-    at += piece.length
-  }
-  return body
+  return new Uint8Array(await new Blob(pieces).arrayBuffer())
 }

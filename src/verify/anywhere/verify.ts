@@ -5,7 +5,7 @@ import { verifyBy, type ReceivedRequest, type RequestOptions, type VerifyResult 
 
 /**
  * `hookline/verify`: verifies webhooks in any runtime with Fetch and Web Crypto, by the code that the service has. Depends on
- * nothing. With `hookline/verify/server` also senders that sign with certificates, key pairs and tokens of OpenID Connect.
+ * nothing. With `hookline/verify/server` also those that sign by certificates, key pairs and JSON Web Tokens.
  */
 
 export type { ReceivedRequest, RequestOptions, VerifyResult } from "./request.ts"

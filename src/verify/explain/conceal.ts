@@ -1,4 +1,5 @@
 import type { VerifierSettings } from "../schemes/family.ts"
+import { literally } from "../schemes/mac.ts"
 import type { Explanation } from "../verifier.ts"
 import { digestsIn } from "./signatures.ts"
 
@@ -32,7 +33,5 @@ export function masker({ received, expected }: Explanation, headers: Headers): C
 /** Matches in one pass, the longest first, so that replacements are not searched again; undefined: there are none. */
 function anyOf(texts: readonly string[]): RegExp | undefined {
   const spelled = texts.filter((it) => it !== "").toSorted((a, b) => b.length - a.length)
-  return spelled.length === 0
-    ? undefined
-    : new RegExp(spelled.map((it) => it.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|"), "g")
+  return spelled.length === 0 ? undefined : new RegExp(spelled.map(literally).join("|"), "g")
 }

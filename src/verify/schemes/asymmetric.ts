@@ -1,5 +1,5 @@
 import { generateKeyPairSync, sign, verify, type KeyObject } from "node:crypto"
-import { joined } from "../crypto.ts"
+import { joined } from "../pieces.ts"
 import { listOf, type Family, type VerifierSettings } from "./family.ts"
 import { coverageOf, hmacScheme } from "./hmac.ts"
 import { formReader, type HmacForm } from "./hmac-form.ts"

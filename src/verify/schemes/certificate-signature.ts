@@ -1,5 +1,5 @@
 import { verify } from "node:crypto"
-import { joined } from "../crypto.ts"
+import { joined } from "../pieces.ts"
 import { Certificates, type CertificateRules } from "../fetch/certificates.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { Refused, type SignedRequest, type Verifier } from "../verifier.ts"

@@ -1,4 +1,4 @@
-import type { Refused, Sendable, SignedRequest, UnsignedRequest } from "../verifier.ts"
+import type { Refused, Sendable, SignedRequest, UnsignedRequest, Verifier } from "../verifier.ts"
 import { listOf, type Coverage, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
 import { digestSpelling, macKeys, type MacForm } from "./mac.ts"
 import { decodeSecret, SECRET_FORMS, type SecretForm } from "./secrets.ts"
@@ -27,14 +27,28 @@ export interface MacTraits {
   readonly requires?: readonly (readonly SettingKey[])[]
 }
 
+/** A verifier of HMAC signatures. @throws WrongSetting */
+export function macVerifier(
+  scheme: Omit<MacScheme, "write">,
+  settings: VerifierSettings,
+  { secret, toleranceMs = 0, signsUrl = false }: Pick<MacTraits, "secret" | "toleranceMs" | "signsUrl">,
+): Verifier {
+  return signatureVerifier(
+    { signsUrl: scheme.signsUrl ?? signsUrl, read: scheme.read, spelling: digestSpelling(scheme) },
+    keysOf(scheme, settings, secret),
+    settings.tolerance ?? toleranceMs,
+  )
+}
+
+const keysOf = (form: MacForm, settings: VerifierSettings, secret: SecretForm = "text") =>
+  macKeys(
+    listOf(settings, "secret").map((text) => decodeSecret(text, secret)),
+    form,
+  )
+
 /** A family of HMAC signatures, whose scheme may depend on settings. */
 export function macFamily(schemeOf: (settings: VerifierSettings) => MacScheme, traits: MacTraits): Family {
   const { toleranceMs, secret = "text", signsUrl = false } = traits
-  const prepare = (settings: VerifierSettings) => {
-    const scheme = schemeOf(settings)
-    const secrets = listOf(settings, "secret").map((text) => decodeSecret(text, secret))
-    return { scheme, keys: macKeys(secrets, scheme) }
-  }
   return {
     family: traits.family,
     requires: traits.requires ?? [["secret"]],
@@ -44,18 +58,11 @@ export function macFamily(schemeOf: (settings: VerifierSettings) => MacScheme, t
     signsUrl,
     keyBytes: () => (text) => decodeSecret(text, secret).length,
     covers: traits.covers ?? (() => ({ body: "whole", time: toleranceMs !== undefined, id: false })),
-    verifier(settings) {
-      const { scheme, keys } = prepare(settings)
-      const spelling = digestSpelling(scheme)
-      return signatureVerifier(
-        { signsUrl: scheme.signsUrl ?? signsUrl, read: scheme.read, spelling },
-        keys,
-        settings.tolerance ?? toleranceMs ?? 0,
-      )
-    },
+    verifier: (settings) => macVerifier(schemeOf(settings), settings, traits),
     signer(settings) {
-      const { scheme, keys } = prepare(settings)
-      return { sign: (request, nowMs) => scheme.write(request, nowMs, keys[0]!.expected) }
+      const scheme = schemeOf(settings)
+      const [key] = keysOf(scheme, settings, secret)
+      return { sign: (request, nowMs) => scheme.write(request, nowMs, key!.expected) }
     },
   }
 }

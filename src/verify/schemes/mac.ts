@@ -43,10 +43,12 @@ function spellingOf({ algorithm = "sha256", encoding = "hex", prefix = "" }: Mac
     },
     base64url: { pattern: `[A-Za-z0-9_-]{${plain}}`, words: `base64url of ${bytes} bytes, without padding` },
   }[encoding]
-  const escaped = prefix.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
   return {
-    test: new RegExp(`^${escaped}${form.pattern}$`),
+    test: new RegExp(`^${literally(prefix)}${form.pattern}$`),
     words: form.words + after,
     ...(encoding === "hex" && { usual: (text) => prefix + text.slice(prefix.length).toLowerCase() }),
   }
 }
+
+/** A pattern that matches a text alone, as RegExp.escape makes it where there is one. */
+export const literally = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")

@@ -1,6 +1,7 @@
 // Hot path: every event of a verified pipeline passes here.
 import { Refused, Verified, type SignedRequest, type Verifier } from "../verifier.ts"
-import { joined, sameText, type Pieces } from "../crypto.ts"
+import { sameText } from "../crypto.ts"
+import { joined, type Pieces } from "../pieces.ts"
 import { credentialVerifier } from "./credential.ts"
 import { WrongSetting, MOST_SIGNATURES } from "./family.ts"
 import { checkFreshness } from "./freshness.ts"

@@ -1,6 +1,6 @@
 import { nextTurn } from "../clock/slices.ts"
 import { HooklineError } from "../errors.ts"
-import type { LogReader, OffsetRange, StoredRecord } from "./broker.ts"
+import type { LogReader, OffsetRange, StoredRecord, TimeRange } from "./broker.ts"
 import { mergeByTime } from "./merge-by-time.ts"
 import { murmur2 } from "./murmur2.ts"
 
@@ -53,7 +53,7 @@ export function allTopics(
       let dropped = 0
       for (; at < all.length && found.length < MOST_PARTITIONS; at += AT_ONCE) {
         const next = all.slice(at, at + AT_ONCE)
-        const ranges = await Promise.all(next.map((name) => reader.ranges(name, times).catch(none)))
+        const ranges = await Promise.all(next.map((name) => rangesIfAny(reader, name, times)))
         for (const [n, of] of ranges.entries())
           if (found.length + of.length <= MOST_PARTITIONS)
             found.push(...of.map((it) => ({ ...it, partition: slotOf(next[n]!, it.partition) })))
@@ -80,7 +80,13 @@ const hashOfSlot = (slot: number): number => Math.floor(slot / SLOTS)
 /** The partition of a slot. */
 export const partitionOfSlot = (slot: number): number => slot % SLOTS
 
-function none(error: unknown): readonly OffsetRange[] {
-  if (error instanceof HooklineError && error.code === "no_topic") return []
-  throw error
-}
+/** The ranges of a topic; none if it does not exist. @throws HooklineError as LogReader */
+export const rangesIfAny = (
+  reader: LogReader,
+  topic: string,
+  times?: TimeRange,
+): Promise<readonly OffsetRange[]> =>
+  reader.ranges(topic, times).catch((error: unknown) => {
+    if (error instanceof HooklineError && error.code === "no_topic") return []
+    throw error
+  })

@@ -1,7 +1,9 @@
 import { within } from "../../clock/clock.ts"
 import { HooklineError } from "../../errors.ts"
-import type { GroupOffsets, LogReader, OffsetRange } from "../../brokers/broker.ts"
+import { rangesIfAny } from "../../brokers/all-topics.ts"
+import type { GroupOffsets, OffsetRange } from "../../brokers/broker.ts"
 import type { Service } from "../service.ts"
+import { readLog } from "./records.ts"
 import { route, type ApiRoute } from "./route.ts"
 import { ConsumerGroups, type GroupOverview } from "./shapes.ts"
 
@@ -45,31 +47,15 @@ async function rowsOf(service: Service, connection: string): Promise<GroupOvervi
     [...of.committed].filter(([topic]) => topics.has(topic)).map(([topic, next]) => ({ of, topic, next })),
   )
   if (read.length === 0) return []
-  const reader = await service.openReader(connection)
-  try {
-    const ranges = new Map<string, Promise<OffsetRange[]>>()
-    return await Promise.all(
-      read.map(async ({ of, topic, next }) =>
-        rowOf(
-          connection,
-          of,
-          topic,
-          next,
-          await ranges.getOrInsertComputed(topic, (it) => rangesOf(reader, it)),
-        ),
-      ),
+  return readLog(service, connection, (reader) => {
+    const ranges = new Map<string, Promise<readonly OffsetRange[]>>()
+    // a group may have read a topic that is deleted since
+    const of = (topic: string) => ranges.getOrInsertComputed(topic, (it) => rangesIfAny(reader, it))
+    return Promise.all(
+      read.map(async ({ of: group, topic, next }) => rowOf(connection, group, topic, next, await of(topic))),
     )
-  } finally {
-    await reader.close()
-  }
-}
-
-/** A group may have read a topic that is deleted since. */
-const rangesOf = (reader: LogReader, topic: string): Promise<OffsetRange[]> =>
-  reader.ranges(topic).catch((error: unknown) => {
-    if (error instanceof HooklineError && error.code === "no_topic") return []
-    throw error
   })
+}
 
 function rowOf(
   connection: string,

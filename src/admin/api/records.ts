@@ -56,7 +56,7 @@ export const recordRoutes = (deps: RecordsDeps): ApiRoute[] => [
 ]
 
 /** Opens a connection's log while it is used. */
-async function readLog<T>(
+export async function readLog<T>(
   service: Service,
   connection: string,
   use: (reader: LogReader) => Promise<T>,

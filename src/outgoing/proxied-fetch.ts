@@ -51,8 +51,8 @@ export function isUnsent(error: unknown): boolean {
   return (code in WORDS && code !== "ECONNRESET") || CERTIFICATE.test(`${code}`)
 }
 
-/** How long an answer's Retry-After asks to wait, in milliseconds, with an upper limit; undefined: it does not ask. */
-export function askedPauseMs(headers: Headers, longestMs: number, nowMs = Date.now()): number | undefined {
+/** The wait that a response's Retry-After asks for (RFC 9110, 10.2.3), in milliseconds, bounded; undefined: there is none. */
+export function readRetryAfter(headers: Headers, longestMs: number, nowMs = Date.now()): number | undefined {
   const after = headers.get("retry-after") ?? ""
   const ms = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - nowMs
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), longestMs)

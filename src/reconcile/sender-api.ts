@@ -4,7 +4,7 @@ import { HooklineError } from "../errors.ts"
 import { tokenBucket } from "../http/admission/rate-limit.ts"
 import { readJson } from "../json/read.ts"
 import { fetchBounded } from "../outgoing/fetch-bounded.ts"
-import { askedPauseMs, fetchFailure, isUnsent, proxiedFetch } from "../outgoing/proxied-fetch.ts"
+import { readRetryAfter, fetchFailure, isUnsent, proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import { Authorization, type Answer } from "./sender-authorization.ts"
 import { textAt, valueAt, type Listing, type TemplateValues } from "./listing.ts"
 
@@ -245,7 +245,7 @@ function describe(answer: Answer): string {
 /** How long a sender asks to be left alone, in milliseconds; undefined: it does not. */
 function retryAfterMs(answer: Answer, nowMs: number): number | undefined {
   const { status, headers } = answer
-  const askedMs = askedPauseMs(headers, Number.POSITIVE_INFINITY, nowMs)
+  const askedMs = readRetryAfter(headers, Number.POSITIVE_INFINITY, nowMs)
   if (askedMs !== undefined) return askedMs
   // GitHub's primary limit: 403 without Retry-After
   const reset = Number(headers.get("x-ratelimit-reset") ?? Number.NaN)

@@ -1,6 +1,6 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { steadyMs } from "../clock/clock.ts"
-import { askedPauseMs, fetchFailure, throughProxy } from "../outgoing/proxied-fetch.ts"
+import { readRetryAfter, fetchFailure, throughProxy } from "../outgoing/proxied-fetch.ts"
 import { pinnedFetch, refusedHost, type AddressRule } from "../outgoing/refused-addresses.ts"
 import type { Sendable, Signer } from "../verify/verifier.ts"
 import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
@@ -81,7 +81,7 @@ function toAttempt({ status, headers }: Response, text: string, durationMs: numb
   const shown = text.trim().slice(0, MOST_SHOWN)
   if (status >= 500 || RETRIED.has(status)) {
     const reason = `${status}${throughProxy(url)}${shown === "" ? "" : `: ${shown}`}`
-    const retryAfterMs = askedPauseMs(headers, LONGEST_RETRY_AFTER_MS)
+    const retryAfterMs = readRetryAfter(headers, LONGEST_RETRY_AFTER_MS)
     return { outcome: "unavailable", status, reason, retryAfterMs, durationMs }
   }
   const why = status < 400 ? "redirects are not followed" : shown

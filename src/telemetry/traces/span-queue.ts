@@ -3,7 +3,7 @@ import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace"
 import { Backoff } from "../../clock/backoff.ts"
 import { pause, steadyMs, within } from "../../clock/clock.ts"
 import { Lasting } from "../../clock/lasting.ts"
-import { askedPauseMs, fetchFailure, proxiedFetch, throughProxy } from "../../outgoing/proxied-fetch.ts"
+import { readRetryAfter, fetchFailure, proxiedFetch, throughProxy } from "../../outgoing/proxied-fetch.ts"
 import type { Logger } from "../log.ts"
 import type { DropReason, TraceMetrics } from "./trace-metrics.ts"
 
@@ -129,7 +129,7 @@ export class SpanQueue implements SpanProcessor {
         return this.#failed(
           `HTTP ${status}${throughProxy(endpoint)}`,
           !RETRIED.includes(status),
-          askedPauseMs(response.headers, RETRY_MS.longest),
+          readRetryAfter(response.headers, RETRY_MS.longest),
         )
       }
       const rejected = await rejectedSpans(response)

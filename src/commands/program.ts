@@ -119,16 +119,16 @@ function declareCheck(program: Command): void {
 function declareMcp(program: Command): void {
   addDetails(program.command("mcp"), {
     notes: `A client of the Model Context Protocol starts it. It asks the admin API of the Hookline that runs with this
-configuration, with its token; what senders sent is in its answers, secrets and signatures masked.`,
+configuration, with its token. Its answers include bodies and headers from senders; secrets and signatures are masked.`,
     example: "hookline mcp -c pipelines.conf",
   })
     .description(
       "offer refused requests, their explanations and records to an assistant, by the Model Context Protocol",
     )
     .addOption(configFlag())
-    .option("--allow-acts", "also let it send events and replay records")
-    .action(async ({ config, allowActs }: ConfigFlags & { readonly allowActs?: true }) =>
-      (await import("./mcp.ts")).serveMcp(config, allowActs === true),
+    .option("--allow-actions", "also let it send events and replay records")
+    .action(async ({ config, allowActions }: ConfigFlags & { readonly allowActions?: true }) =>
+      (await import("./mcp.ts")).serveMcp(config, allowActions === true),
     )
 }
 

@@ -95,7 +95,7 @@ test("an assistant sees why a request was refused and what was published, and ac
   const from = { connection: "log", topic: "github" }
   expect((await looking.call("count_replay", { from })).value).toEqual({ records: 1, is_exact: true })
 
-  await using acting = await connected(folder.path, "--allow-acts")
+  await using acting = await connected(folder.path, "--allow-actions")
   const sent = await acting.call("send", { pipeline: "github", body: BODY })
   expect(sent.value).toMatchObject({ status: 200 })
   expect((await acting.call("count_replay", { from })).value).toEqual({ records: 2, is_exact: true })

@@ -30,7 +30,7 @@ class Answers {
       ...pieces.map((it) => (typeof it === "string" ? it : this.#number(it))),
     ])
     if (this.#found.has(id)) return this.#found.get(id) as T
-    throw new Pending(ask(joined(pieces)).then((answer) => this.#found.set(id, answer)))
+    throw new Pending(ask(joined(pieces) as Bytes).then((answer) => this.#found.set(id, answer)))
   }
 
   #number(bytes: Uint8Array): number {

@@ -10,7 +10,7 @@ app.post("/webhooks/stripe", express.raw({ type: () => true }), async (request, 
   const { method, originalUrl: url, headers, body } = request
   const result = await verify(
     { method, url, headers, body },
-    { provider: "stripe", secret: process.env.STRIPE_SECRET },
+    { provider: "stripe", secret: process.env.STRIPE_WEBHOOK_SECRET },
   )
   if (!result.isVerified) return response.sendStatus(result.status)
   response.json({ received: JSON.parse(body).id })

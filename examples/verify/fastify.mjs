@@ -9,7 +9,7 @@ app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => d
 app.post("/webhooks/stripe", async ({ method, url, headers, body }, reply) => {
   const result = await verify(
     { method, url, headers, body },
-    { provider: "stripe", secret: process.env.STRIPE_SECRET },
+    { provider: "stripe", secret: process.env.STRIPE_WEBHOOK_SECRET },
   )
   if (!result.isVerified) return reply.code(result.status).send()
   return { received: JSON.parse(body).id }

@@ -257,7 +257,7 @@ describe("the examples take a signed event and refuse a forged one", () => {
       const { default: app } = (await import(at("examples/hono.mjs"))) as {
         default: { fetch(request: Request, env: object): Promise<Response> }
       }
-      return (request) => app.fetch(request, { STRIPE_SECRET: SECRET })
+      return (request) => app.fetch(request, { STRIPE_WEBHOOK_SECRET: SECRET })
     },
     express: () => served("express"),
     fastify: () => served("fastify"),
@@ -270,7 +270,7 @@ describe("the examples take a signed event and refuse a forged one", () => {
     const port = await freePort()
     const child = Bun.spawn(["node", at("examples", `${name}.mjs`)], {
       cwd: folder.path,
-      env: { ...process.env, PORT: String(port), STRIPE_SECRET: SECRET },
+      env: { ...process.env, PORT: String(port), STRIPE_WEBHOOK_SECRET: SECRET },
       stdio: ["ignore", "pipe", "inherit"],
     })
     ended.push(async () => {
@@ -289,7 +289,7 @@ describe("the examples take a signed event and refuse a forged one", () => {
   }
 
   test.each(Object.keys(handlers))("%s", async (name) => {
-    process.env["STRIPE_SECRET"] = SECRET
+    process.env["STRIPE_WEBHOOK_SECRET"] = SECRET
     const handle = await handlers[name]!()
     const url = "http://localhost/webhooks/stripe"
     const taken = await handle(sent(url, SECRET))

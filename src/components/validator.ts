@@ -2,7 +2,7 @@
 import { file, oneOf } from "../config/options/option-types.ts"
 import { opening } from "../errors.ts"
 import type { Processor } from "../pipeline/event.ts"
-import { Dropped, Rejected } from "../pipeline/outcome.ts"
+import { Dropped, Rejected, type StepReason } from "../pipeline/outcome.ts"
 import { findFlaw, RULES } from "../json/check.ts"
 import { isPlainObject } from "../json/object.ts"
 import { loadSchema, SCHEMA_RULES } from "../json/schema.ts"
@@ -35,7 +35,7 @@ export const validator = defineComponent({
 type OnInvalid = "reject" | "drop"
 
 function validating(onInvalid: OnInvalid, findMismatch?: ReturnType<typeof loadSchema>): Processor {
-  const invalid = (reason: string, problem: string): Dropped | Rejected => {
+  const invalid = (reason: StepReason, problem: string): Dropped | Rejected => {
     const detail = `The body ${problem}.`
     return onInvalid === "drop"
       ? new Dropped(reason, detail, { isInvalid: true })
@@ -49,7 +49,9 @@ function validating(onInvalid: OnInvalid, findMismatch?: ReturnType<typeof loadS
     return mismatch === undefined ? event : invalid(mismatch.rule, mismatch.problem)
   }
   const reasons = findMismatch === undefined ? RULES : [...RULES, ...SCHEMA_RULES]
-  return Object.assign(process, { outcomes: ["form_body", ...reasons].map((it) => invalid(it, "")) })
+  return Object.assign(process, {
+    outcomes: (["form_body", ...reasons] as const).map((it) => invalid(it, "")),
+  })
 }
 
 /** Nearly all pipelines have no schema, and share these. */

@@ -17,3 +17,15 @@ test.each([
     request_id: "b1f4-7",
   })
 })
+
+test.each([
+  [400, "invalid_json", "urn:hookline:error:invalid_json"],
+  [503, "deadline", "urn:hookline:error:deadline"],
+  [503, "dead_letter_deadline", "urn:hookline:error:dead_letter_deadline"],
+  [401, "unverified_no_match", "urn:hookline:error:unauthorized"],
+  [401, "of_a_component", "urn:hookline:error:unauthorized"],
+  [400, "of_a_component", "about:blank"],
+])("the type of %d for %s is %s", async (status, reason, type) => {
+  const answer = problem(new Rejected(status, reason, "No."), false, "b1f4-7")
+  expect(await answer.json()).toMatchObject({ type })
+})

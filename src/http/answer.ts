@@ -2,8 +2,9 @@ import { STATUS_CODES } from "node:http"
 import { steadyMs } from "../clock/clock.ts"
 import { mediaType } from "../forms/body-format.ts"
 import type { Processor } from "../pipeline/event.ts"
-import { Rejected, type Answered, type Outcome } from "../pipeline/outcome.ts"
-import { unavailable } from "../pipeline/service-unavailable.ts"
+import { deadLetterRefused } from "../pipeline/dead-letters.ts"
+import { isForAll, Rejected, STEP_REASONS, type Answered, type Outcome } from "../pipeline/outcome.ts"
+import { UNAVAILABLE, unavailable, UNPUBLISHED } from "../pipeline/service-unavailable.ts"
 import { SMALL_BYTES, type InFlightBudget } from "./admission/budget.ts"
 import { ACCEPTED_CODINGS } from "./content-coding.ts"
 import type { Route } from "./route.ts"
@@ -59,21 +60,42 @@ const TITLES: { readonly [status: number]: string | undefined } = {
 }
 
 /**
- * A refusal as problem details (RFC 9457). The type is `about:blank`, so the title is the status's phrase.
+ * The `type` of a problem document: the name of a section of docs/errors.md. A URN, since no host is Hookline's and RFC 9457
+ * discourages relative references; consumers compare it, so that it is never changed.
+ */
+export const problemType = (name: string): string => `urn:hookline:error:${name}`
+
+/** Of each refusal that is not a 401, by its reason. */
+export const PROBLEM_TYPES: ReadonlyMap<string, string> = new Map(
+  [
+    ...Object.keys(REFUSALS),
+    ...Object.keys(UNAVAILABLE),
+    ...UNPUBLISHED.filter(isForAll).map((it) => deadLetterRefused(it).reason),
+    ...STEP_REASONS,
+  ].map((reason) => [reason, problemType(reason)]),
+)
+
+/** One for all, so that senders do not learn why they are not verified. */
+const UNAUTHORIZED = problemType("unauthorized")
+
+/**
+ * A refusal as problem details (RFC 9457). Its type is `about:blank` where a component of the user's own gives a reason of its
+ * own. The title is the status's phrase.
  *
  * @param close closes the connection after it; without it the rest of the body is read and discarded, since a
  *   sender may not read the answer before it has sent all
  * @param requestId names it in the log, for whoever is asked about the answer
  */
 export function problem(
-  { status, detail, headers, bodiless }: Rejected,
+  { status, reason, detail, headers, bodiless }: Rejected,
   close: boolean,
   requestId: string,
 ): Response {
   const own = { "X-Request-Id": requestId, ...(close ? { Connection: "close" } : {}) }
   if (bodiless) return new Response(null, { status, headers: { ...headers, ...own } })
   const title = TITLES[status] ?? (status < 500 ? "Client Error" : "Server Error")
-  return new Response(JSON.stringify({ type: "about:blank", title, status, detail, request_id: requestId }), {
+  const type = status === 401 ? UNAUTHORIZED : (PROBLEM_TYPES.get(reason) ?? "about:blank")
+  return new Response(JSON.stringify({ type, title, status, detail, request_id: requestId }), {
     status,
     headers: { ...headers, "Content-Type": "application/problem+json", ...own },
   })

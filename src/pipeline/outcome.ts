@@ -1,6 +1,31 @@
 import { HooklineError } from "../errors.ts"
 import type { Receipt } from "./record.ts"
 
+/**
+ * The reasons of refusals by Hookline's own steps, apart from each 503 and 401. Each has a section in docs/errors.md, as have
+ * all others.
+ */
+export const STEP_REASONS = [
+  "empty_body",
+  "invalid_utf8",
+  "invalid_json",
+  "not_an_object",
+  "form_body",
+  "schema_mismatch",
+  "duplicate_member",
+  "invalid_form",
+  "duplicate_field",
+  "invalid_json_field",
+  "too_many_fields",
+  "too_many_items",
+  "record_too_large",
+  "wrong_verify_token",
+  "origin_not_allowed",
+  "sns_wrong_url",
+] as const
+
+export type StepReason = (typeof STEP_REASONS)[number]
+
 /** The event is durably in the broker's log. */
 export class Accepted {
   readonly kind = "accepted"

@@ -226,6 +226,7 @@ test("a method that a path does not have is answered 405, and Allow names those 
         allowed.toSorted(),
       ])
       expect(response.headers.get("content-type")).toBe("application/problem+json")
+      expect(await response.json()).toMatchObject({ type: "urn:hookline:error:api_method_not_allowed" })
     }
   }
 })

@@ -85,7 +85,7 @@ test("a rejection is answered as a problem document with its headers; its log de
   expect(answer.status).toBe(401)
   expect(answer.headers.get("www-authenticate")).toBe("Basic")
   expect(await problemOf(answer)).toEqual({
-    type: "about:blank",
+    type: "urn:hookline:error:unauthorized",
     title: "Unauthorized",
     status: 401,
     detail: "Signature missing.",

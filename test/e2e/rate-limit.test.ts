@@ -29,7 +29,7 @@ test("beyond the limit is 429 with a problem document, and Retry-After says when
   ])
   expect(await answer.json()).toEqual({
     request_id: answer.headers.get("x-request-id"),
-    type: "about:blank",
+    type: "urn:hookline:error:rate_limited",
     title: "Too Many Requests",
     status: 429,
     detail: "Too many events at this endpoint; send this one again later.",

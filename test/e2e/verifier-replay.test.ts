@@ -153,7 +153,7 @@ describe("a request whose signature leaves its body open", () => {
     await post(running.urls["p"]!, mailgun(signed, "delivered"))
     const refused = await post(running.urls["p"]!, mailgun(signed, "invented"))
     expect(await refused.json()).toEqual({
-      type: "about:blank",
+      type: "urn:hookline:error:unauthorized",
       title: "Unauthorized",
       status: 401,
       detail: "The request could not be verified.",

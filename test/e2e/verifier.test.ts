@@ -50,7 +50,7 @@ test("a refusal says nothing to its sender; log and metrics say why", async () =
   expect(new Set(bodies).size).toBe(1)
   expect(JSON.parse(bodies[0]!)).toEqual({
     request_id: "one",
-    type: "about:blank",
+    type: "urn:hookline:error:unauthorized",
     title: "Unauthorized",
     status: 401,
     detail: "The request could not be verified.",

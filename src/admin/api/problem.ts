@@ -1,5 +1,6 @@
 import { STATUS_CODES } from "node:http"
 import { HooklineError } from "../../errors.ts"
+import { problemType } from "../../http/answer.ts"
 
 /** An answer of the API that is an error of its caller, or of what it asks. */
 export class ApiError extends Error {
@@ -14,9 +15,25 @@ export class ApiError extends Error {
   }
 }
 
+/** The names of the API's errors: each has a section in docs/errors.md. */
+export const API_ERRORS: { readonly [status: number]: string | undefined } = {
+  400: "api_bad_request",
+  401: "api_unauthorized",
+  403: "api_forbidden",
+  404: "api_not_found",
+  405: "api_method_not_allowed",
+  409: "api_conflict",
+  413: "api_body_too_large",
+  415: "api_content_type",
+  429: "api_too_many_tokens",
+  503: "api_unavailable",
+}
+
 /** A problem document (RFC 9457). */
 export function problem(status: number, detail: string, headers: ApiError["headers"] = {}): Response {
-  const body = { type: "about:blank", title: STATUS_CODES[status] ?? "Error", status, detail }
+  const name = API_ERRORS[status]
+  const type = name === undefined ? "about:blank" : problemType(name)
+  const body = { type, title: STATUS_CODES[status] ?? "Error", status, detail }
   return new Response(JSON.stringify(body), {
     status,
     headers: { ...headers, "Content-Type": "application/problem+json" },

@@ -5,7 +5,7 @@ import type { Checking } from "../../config/options/section.ts"
 import { readCas } from "../../config/sections/pem-files.ts"
 import { SCHEMA_RULES } from "../../json/schema.ts"
 import type { Event, Processor } from "../../pipeline/event.ts"
-import { Rejected } from "../../pipeline/outcome.ts"
+import { Rejected, type StepReason } from "../../pipeline/outcome.ts"
 import { unavailable } from "../../pipeline/service-unavailable.ts"
 import type { ComponentContext } from "../define-component.ts"
 import { SchemaRegistry, type SubjectSchema } from "./schema-registry.ts"
@@ -76,7 +76,7 @@ export function checkRegistry({
 }
 
 const UNAVAILABLE = unavailable("schema_unavailable")
-const mismatched = (rule: string, problem: string): Rejected =>
+const mismatched = (rule: StepReason, problem: string): Rejected =>
   new Rejected(400, rule, `The body ${problem}.`)
 
 /** The registered schemas of a sink's topics, and what checks events against them; undefined: events need none. */

@@ -1,7 +1,7 @@
 import type { Field, UploadedFile } from "../../forms/field.ts"
 import { asBuffer } from "../../json/tokens.ts"
 import { findTextFlaw } from "../../json/check.ts"
-import { Rejected } from "../../pipeline/outcome.ts"
+import { Rejected, type StepReason } from "../../pipeline/outcome.ts"
 
 /** What is done with the fields of a form. */
 export interface FieldRules {
@@ -37,7 +37,7 @@ export function formToJson(fields: readonly Field[], { jsonFields, unwrap }: Fie
 }
 
 /** The refusal of a body that can't be decoded. */
-export const refused = (reason: string, problem: string, status = 400): Rejected =>
+export const refused = (reason: StepReason, problem: string, status = 400): Rejected =>
   new Rejected(status, reason, `The body ${problem}.`)
 
 /** The JSON of a field. */

@@ -1,0 +1,60 @@
+import { Glob } from "bun"
+import { expect, test } from "bun:test"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { API_ERRORS } from "../admin/api/problem.ts"
+import { RULES } from "../json/check.ts"
+import { SCHEMA_RULES } from "../json/schema.ts"
+import { STEP_REASONS } from "../pipeline/outcome.ts"
+import { REFUSED_REASONS } from "../verify/verifier.ts"
+import { PROBLEM_TYPES } from "./answer.ts"
+
+const ROOT = join(import.meta.dir, "../..")
+const page = readFileSync(join(ROOT, "docs/errors.md"), "utf8")
+const sections = page.split(/^## /m).slice(1)
+
+/** Reasons of a 401, which have one type. */
+const UNVERIFIED = [
+  "secret_known",
+  ...REFUSED_REASONS.filter((it) => it !== "duplicate_member" && it !== "keys_unavailable").map(
+    (it) => `unverified_${it}`,
+  ),
+]
+const names = [
+  ...PROBLEM_TYPES.keys(),
+  "unauthorized",
+  ...UNVERIFIED,
+  ...Object.values(API_ERRORS).map((it) => it!),
+]
+
+const sources = Array.from(new Glob("src/**/*.ts").scanSync(ROOT))
+  .filter((file) => !file.endsWith(".test.ts"))
+  .map((file) => [file, readFileSync(join(ROOT, file), "utf8")] as const)
+
+test("each name of an error has one section in docs/errors.md, and each section is of a name", () => {
+  expect(sections.map((it) => it.slice(0, it.indexOf("\n"))).toSorted()).toEqual(names.toSorted())
+})
+
+test.each(sections.map((it) => [it.slice(0, it.indexOf("\n")), it] as const))(
+  "%s: its section says what is seen, what it means and what to do",
+  (_, section) => {
+    for (const part of ["**Seen**: ", "**Means**: ", "**Do**: "]) expect(section.split(part)).toHaveLength(2)
+  },
+)
+
+test("each reason that a refusal is made with has a section", () => {
+  const made = sources.flatMap(([file, text]) =>
+    Array.from(
+      text.matchAll(/(?:new Rejected\(\s*\w+,|[^.#\w](?:refused|unavailable|invalid)\()\s*"(\w+)"/g),
+      ([, reason]) => [reason!, file] as const,
+    ),
+  )
+  expect(made.length).toBeGreaterThan(20)
+  expect(made.filter(([reason]) => !names.includes(reason))).toEqual([])
+  expect([...RULES, ...SCHEMA_RULES].filter((it) => !names.includes(it))).toEqual([])
+})
+
+test("each reason of a step's refusal is one that code gives", () => {
+  const others = sources.filter(([file]) => file !== "src/pipeline/outcome.ts").map(([, text]) => text)
+  expect(STEP_REASONS.filter((it) => !others.some((text) => text.includes(`"${it}"`)))).toEqual([])
+})

@@ -10,10 +10,11 @@ import { toFamily } from "../src/verify/schemes/scheme-form.ts"
 /** A section for each preset: how to set it up there and here, what arrives, and what it does when nothing answers. */
 export const renderSenders = (): string =>
   Object.entries(PRESETS)
-    .map(([name, preset]) => [`### ${preset.title}`, "", ...lines(name, preset)].join("\n"))
+    .map(([name, preset]) => [`### ${preset.title}`, "", ...describeSender(name, preset)].join("\n"))
     .join("\n\n")
 
-function lines(name: string, preset: Preset): string[] {
+/** Items of a list, each with what it is about as `- **There**: `. */
+export function describeSender(name: string, preset: Preset): string[] {
   const documented = FACTS[name] ?? []
   const said = (key: keyof SenderFacts, text: (facts: SenderFacts) => string): string[] =>
     documented.filter((it) => it[key] !== undefined).map((it) => `${text(it)} ([source](${it.source}))`)

@@ -1,0 +1,73 @@
+import { Glob } from "bun"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { PRESETS } from "../../src/verify/presets/presets.ts"
+import { slugOf, type Page } from "./page.ts"
+
+const ROOT_PAGES: { readonly [file: string]: string } = {
+  "README.md": "readme",
+  "CHANGELOG.md": "changelog",
+  "CONTRIBUTING.md": "contributing",
+  "SECURITY.md": "security-policy",
+}
+
+/** Pages of docs/ whose sections are pages of the site, and the heading below which they are. */
+const PROVIDERS = "docs/providers.md"
+export const ERRORS = "docs/errors.md"
+
+/** docs/decisions/README.md is at `decisions`. */
+const routeOf = (file: string): string =>
+  ROOT_PAGES[file] ?? file.replace(/^docs\//, "").replace(/(\/?README)?\.md$/, "")
+
+/** The repository's Markdown files, as they are there. docs/README.md is part of the start page. */
+export function documents(root: string): Page[] {
+  const files = [...Object.keys(ROOT_PAGES), ...new Glob("docs/**/*.md").scanSync(root)].toSorted()
+  return files
+    .filter((file) => file !== "docs/README.md")
+    .flatMap((file) => {
+      const page = { route: routeOf(file), file, markdown: readFileSync(join(root, file), "utf8") }
+      if (file === ERRORS) return errorPages(page)
+      return file === PROVIDERS ? { ...page, markdown: withoutSenders(page.markdown) } : page
+    })
+}
+
+/** Each sender has a page of its own: of their sections a list remains. */
+function withoutSenders(markdown: string): string {
+  const [before, after] = markdown.split("\n## Each sender\n")
+  if (after === undefined) throw new Error(`${PROVIDERS} has no section "Each sender"`)
+  const [introduction] = after.split(/^(?:### |<!-- )/m)
+  const list = Object.entries(PRESETS).map(
+    ([name, { title }]) => `- [${title}](#${slugOf(title)}): \`${name}\``,
+  )
+  return `${before}\n## Each sender\n${introduction}${list.join("\n")}\n`
+}
+
+/** A page for each `##` section, after one that lists them. */
+function errorPages(page: Page): Page[] {
+  const [introduction, ...sections] = page.markdown.split(/^(?=## )/m)
+  const pages = sections.map((section): Page => {
+    const name = /^## (.+)$/m.exec(section)![1]!
+    return {
+      route: `${page.route}/${slugOf(name)}`,
+      file: page.file,
+      markdown: section.replaceAll(/^#(#+ )/gm, "$1"),
+    }
+  })
+  const list = pages.map(({ markdown }) => {
+    const name = /^# (.+)$/m.exec(markdown)![1]!
+    return `- [${name}](#${slugOf(name)})`
+  })
+  return [{ ...page, markdown: `${introduction}\n${list.join("\n")}\n` }, ...pages]
+}
+
+/** Addresses of sections that are pages of their own. */
+export function sectionRoutes(pages: readonly Page[]): Map<string, string> {
+  const senders = Object.entries(PRESETS).map(([name, { title }]): [string, string] => [
+    `${PROVIDERS}#${slugOf(title)}`,
+    `senders/${name}`,
+  ])
+  const errors = pages
+    .filter(({ file, route }) => file === ERRORS && route.includes("/"))
+    .map(({ route }): [string, string] => [`${ERRORS}#${route.split("/")[1]}`, route])
+  return new Map([...senders, ...errors])
+}

@@ -1,0 +1,34 @@
+import type { Links } from "./links.ts"
+import { withLinks } from "./links.ts"
+import { plain, titleOf, type Page } from "./page.ts"
+
+export interface Group {
+  readonly label: string
+  readonly items: readonly { readonly label: string; readonly link: string }[]
+  readonly collapsed?: boolean
+}
+
+/** The tables of docs/README.md, as groups: a row's first link, by its first cell. */
+export function groupsOf(index: Page, links: Links): Group[] {
+  const groups: Group[] = []
+  let label = "Situations"
+  for (const line of withLinks(index, links, "/").split("\n")) {
+    label = /^(\w.*):$/.exec(line)?.[1] ?? label
+    const [, first = "", second = ""] = /^\| (.*?) \| (.*) \|$/.exec(line) ?? []
+    const link = /\]\((\/[^)]*)\)/.exec(`${first}${second}`)?.[1]
+    if (link === undefined) continue
+    const items = [{ label: plain(first).trim(), link }]
+    const group = groups.find((it) => it.label === label)
+    if (group === undefined) groups.push({ label, items })
+    else groups[groups.indexOf(group)] = { label, items: [...group.items, ...items] }
+  }
+  return groups
+}
+
+/** The pages of a folder. */
+export const folderGroup = (label: string, folder: string, pages: readonly Page[]): Group[] => {
+  const items = pages
+    .filter(({ route }) => route.startsWith(`${folder}/`))
+    .map((page) => ({ label: titleOf(page), link: `/${page.route}/` }))
+  return items.length === 0 ? [] : [{ label, items }]
+}

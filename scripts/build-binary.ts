@@ -2,14 +2,20 @@
  * Compiles the command line to one file that needs neither Bun nor node_modules. Like bin/hookline it reads nothing of the
  * folder that it is started in but what its command line names.
  *
- * Run it with `npm run build:binary [-- FILE]`; the file is dist/hookline where none is named.
+ * Run it with `npm run build:binary [-- FILE]`; the file is dist/hookline where none is named. It is for the machine that
+ * builds it, unless `--target` names another one (`darwin-arm64`, `linux-x64-musl`) and `--runtime` the executable of its Bun.
  */
 import { join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
 import { builtPageModule } from "./built-page.ts"
 
 const src = join(import.meta.dir, "../src")
-const outfile = resolve(process.argv[2] ?? join(import.meta.dir, "../dist/hookline"))
+const { values, positionals } = parseArgs({
+  options: { target: { type: "string" }, runtime: { type: "string" } },
+  allowPositionals: true,
+})
+const outfile = resolve(positionals[0] ?? join(import.meta.dir, "../dist/hookline"))
 // before the build: one within a plugin of another never ends
 const page = await builtPageModule()
 
@@ -19,12 +25,16 @@ const { success, logs } = await Bun.build({
   naming: "[name].[ext]",
   compile: {
     outfile,
+    ...(values.target !== undefined && { target: `bun-${values.target}` as Bun.Build.CompileTarget }),
+    ...(values.runtime !== undefined && { executablePath: resolve(values.runtime) }),
     autoloadBunfig: false,
     autoloadDotenv: false,
     autoloadPackageJson: false,
     autoloadTsconfig: false,
   },
   sourcemap: "inline",
+  // a module of CommonJS has the folder that it was built in otherwise, so that no two folders make the same bytes
+  define: { __dirname: '"/node_modules"' },
   plugins: [
     {
       name: "the Kafka client's codecs, from the module that has the wasm in itself instead of a file beside it",

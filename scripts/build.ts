@@ -12,8 +12,10 @@ import { builtPageModule } from "./built-page.ts"
 const root = join(import.meta.dir, "..")
 const dist = join(root, "dist")
 
-// the binary is another script's
-const built = existsSync(dist) ? readdirSync(dist).filter((name) => name !== "hookline") : []
+// the binary and releases are other scripts'
+const built = existsSync(dist)
+  ? readdirSync(dist).filter((name) => !["hookline", "release"].includes(name))
+  : []
 for (const name of built) rmSync(join(dist, name), { recursive: true })
 const { exitCode } = Bun.spawnSync([join(root, "node_modules/.bin/tsc"), "-p", "tsconfig.build.json"], {
   cwd: root,

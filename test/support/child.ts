@@ -34,3 +34,13 @@ export async function runToEnd(
   ])
   return { status, stdout, stderr }
 }
+
+/** Runs a command to its end; returns what it printed, or throws what it said if it failed. */
+export async function outputOf(
+  command: readonly string[],
+  options?: Parameters<typeof runToEnd>[1],
+): Promise<string> {
+  const { status, stdout, stderr } = await runToEnd(command, options)
+  if (status !== 0) throw new Error(`${command.slice(0, 8).join(" ")} failed: ${stderr || stdout}`)
+  return stdout
+}

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { runToEnd } from "./child.ts"
+import { outputOf, runToEnd } from "./child.ts"
 import { ROOT } from "./documents.ts"
 import { makeRoot } from "./machine.ts"
 import { isPermitted } from "./tools.ts"
@@ -39,13 +39,13 @@ export async function buildImage(folder: string): Promise<Image> {
   const overlay = await runToEnd(["buildah", ...storage, "overlay", "info"])
   const driver = overlay.status === 0 ? "overlay" : "vfs"
   const buildah = async (command: string, ...args: readonly string[]): Promise<string> =>
-    run("buildah", ...storage, driver, command, ...args)
+    outputOf(["buildah", ...storage, driver, command, ...args])
   const [, base = ""] = /^FROM (\S+) AS build$/m.exec(readFileSync(DOCKERFILE, "utf8")) ?? []
   const context = join(folder, "base")
   await mkdir(context)
   await makeRoot(join(context, "debian.tar"))
-  const npm = (await run("npm", "root", "--global")).trim()
-  await run("cp", "-r", "--dereference", Bun.which("node")!, join(npm, "npm"), context)
+  const npm = (await outputOf(["npm", "root", "--global"])).trim()
+  await outputOf(["cp", "-r", "--dereference", Bun.which("node")!, join(npm, "npm"), context])
   await writeFile(
     join(context, "Dockerfile"),
     `FROM scratch
@@ -60,12 +60,12 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
   const npmrc = join(folder, "npmrc")
   const settings = ["registry", "cafile"].map(async (key) => [
     key,
-    (await run("npm", "config", "get", key)).trim(),
+    (await outputOf(["npm", "config", "get", key])).trim(),
   ])
   const known = (await Promise.all(settings)).filter(([, value]) => value !== "null")
   await writeFile(npmrc, known.map(([key, value]) => `${key}=${value}\n`).join(""))
   const volumes = ["-v", `${npmrc}:/root/.npmrc:ro`, "-v", "/etc/ssl/certs:/etc/ssl/certs:ro"]
-  const cache = (await run("npm", "config", "get", "cache")).trim()
+  const cache = (await outputOf(["npm", "config", "get", "cache"])).trim()
   const build = [
     "--isolation",
     "chroot",
@@ -115,10 +115,4 @@ export function inContainer(
   ]
   const unprivileged = ["setpriv", "--no-new-privs"]
   return ["unshare", "--mount", ...unprivileged, "sh", "-euc", script.join("\n"), "sh", ...command]
-}
-
-async function run(...command: readonly string[]): Promise<string> {
-  const { status, stdout, stderr } = await runToEnd(command)
-  if (status !== 0) throw new Error(`${command.slice(0, 8).join(" ")} failed: ${stderr || stdout}`)
-  return stdout
 }

@@ -1,0 +1,166 @@
+/**
+ * Makes everything that a release publishes, from the files of the last commit, in dist/release: docs/releasing.md.
+ *
+ * `npm run release -- --dry-run` makes, checks, signs with a throw-away key and lists it; with `--twice` it makes all of it once
+ * more elsewhere and compares the bytes. `npm run release -- --prepare 0.2.0` writes the version and the changelog's heading
+ * before. Without either it needs the release's commit and key, and prints the commands that publish.
+ */
+import { createHash } from "node:crypto"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { parseArgs } from "node:util"
+import { outputOf } from "../test/support/child.ts"
+import { buildBinary, TARGETS } from "./release/binaries.ts"
+import {
+  changelogHeading,
+  isInChangelog,
+  prepareVersion,
+  versionOf,
+  versionProblems,
+} from "./release/version.ts"
+
+const ROOT = join(import.meta.dir, "..")
+/** Beside the installed packages, as what tests fetch. */
+const CACHE = join(ROOT, "node_modules/.cache/hookline-release")
+const SUMS = "SHA256SUMS"
+const KEY_VARIABLE = "HOOKLINE_RELEASE_KEY"
+
+const { values: flags } = parseArgs({
+  options: {
+    "dry-run": { type: "boolean", default: false },
+    twice: { type: "boolean", default: false },
+    prepare: { type: "string" },
+    out: { type: "string", default: join(ROOT, "dist/release") },
+  },
+})
+
+async function main(): Promise<void> {
+  const today = new Date().toISOString().slice(0, 10)
+  if (flags.prepare !== undefined) return prepare(flags.prepare, today)
+  const out = resolve(flags.out)
+  const version = versionOf(ROOT)
+  const isRehearsal = flags["dry-run"]
+  const problems = isRehearsal ? [] : await reasonsAgainst(version)
+  if (problems.length > 0) throw new Error(`not released:\n  ${problems.join("\n  ")}`)
+
+  mkdirSync(CACHE, { recursive: true })
+  const work = mkdtempSync(join(tmpdir(), "hookline-release-"))
+  try {
+    rmSync(out, { recursive: true, force: true })
+    await make(join(work, "first"), out)
+    if (flags.twice) {
+      await make(join(work, "second"), join(work, "again"))
+      compare(out, join(work, "again"))
+    }
+    await sign(out, version, process.env[KEY_VARIABLE] ?? (await throwAwayKey(work)))
+  } finally {
+    rmSync(work, { recursive: true })
+  }
+  list(out)
+  if (flags.twice) console.log("\nMade twice: the same bytes, the signature apart.")
+  if (isRehearsal) {
+    if (!isInChangelog(ROOT))
+      console.log(
+        `\nNot prepared yet: npm run release -- --prepare ${version} makes of CHANGELOG.md's Unreleased: ${changelogHeading(version, today).trim()}`,
+      )
+    console.log("\nA dry run: nothing was published.")
+  } else
+    console.log(`\nPublished by these commands, where their credentials are:\n${publishing(out, version)}`)
+}
+
+/** Makes everything in a folder from the files of the last commit. */
+async function make(source: string, out: string): Promise<void> {
+  mkdirSync(source)
+  mkdirSync(out, { recursive: true })
+  const commit = join(source, "commit.tar")
+  await outputOf(["git", "archive", "--output", commit, "HEAD"], { cwd: ROOT })
+  await outputOf(["tar", "-xf", commit, "-C", source])
+  rmSync(commit)
+  const problems = versionProblems(source)
+  if (problems.length > 0) throw new Error(problems.join("\n"))
+  const version = versionOf(source)
+  const named = (rest: string): string => join(out, `hookline-${version}${rest}`)
+
+  const install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
+  await outputOf(install, { cwd: source })
+  await outputOf(["npm", "pack", "--silent", "--pack-destination", out], { cwd: source })
+  for (const target of Object.keys(TARGETS)) await buildBinary(source, target, named(`-${target}`), CACHE)
+  writeFileSync(named(".cdx.json"), readFileSync(join(source, "sbom.cdx.json")))
+
+  const host = named(`-${process.platform}-${process.arch}`)
+  const printed = (await outputOf([host, "--version"])).trim()
+  if (printed !== version)
+    throw new Error(`hookline --version prints ${printed}, package.json has ${version}`)
+}
+
+const digestOf = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex")
+
+function compare(out: string, again: string): void {
+  const names = readdirSync(out)
+  const different = names.filter((name) => digestOf(join(out, name)) !== digestOf(join(again, name)))
+  if (different.length > 0) throw new Error(`made twice, these differ: ${different.join(", ")}`)
+}
+
+/** Writes the checksums of all files and their signature, and verifies both as docs/releasing.md has users do. */
+async function sign(out: string, version: string, key: string): Promise<void> {
+  const sums = readdirSync(out)
+    .toSorted()
+    .map((name) => `${digestOf(join(out, name))}  ${name}\n`)
+  writeFileSync(join(out, SUMS), sums.join(""))
+  const comment = ["-t", `hookline ${version}`]
+  await outputOf(["minisign", "-S", "-s", key, "-m", SUMS, ...comment], { cwd: out })
+  // the public half, which is in SECURITY.md too
+  await outputOf(["minisign", "-R", "-s", key, "-p", "minisign.pub"], { cwd: out })
+  await outputOf(["minisign", "-V", "-p", "minisign.pub", "-m", SUMS], { cwd: out })
+  await outputOf(["sha256sum", "--check", "--strict", SUMS], { cwd: out })
+}
+
+async function throwAwayKey(folder: string): Promise<string> {
+  const key = join(folder, "throw-away.key")
+  await outputOf(["minisign", "-G", "-W", "-p", join(folder, "throw-away.pub"), "-s", key])
+  return key
+}
+
+function list(out: string): void {
+  for (const name of readdirSync(out).toSorted()) {
+    const { size } = Bun.file(join(out, name))
+    console.log(`${name.padEnd(40)} ${`${size}`.padStart(12)}  ${digestOf(join(out, name))}`)
+  }
+}
+
+/** Why this commit can't be released. */
+async function reasonsAgainst(version: string): Promise<string[]> {
+  const changed = await outputOf(["git", "status", "--porcelain"], { cwd: ROOT })
+  const tags = (await outputOf(["git", "tag", "--points-at", "HEAD"], { cwd: ROOT })).split("\n")
+  const key = process.env[KEY_VARIABLE]
+  return [
+    changed === "" ? [] : "files are changed that are not committed",
+    tags.includes(`v${version}`) ? [] : `the last commit has no tag v${version}`,
+    isInChangelog(ROOT)
+      ? []
+      : `CHANGELOG.md does not begin with ${version}: npm run release -- --prepare ${version}`,
+    key !== undefined && existsSync(key)
+      ? []
+      : `${KEY_VARIABLE} does not name the file of a secret key of minisign`,
+  ].flat()
+}
+
+/** Writes the version to all files that have it. */
+async function prepare(version: string, date: string): Promise<void> {
+  if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version)) throw new Error(`${version} is no version`)
+  const npm = ["npm", "version", "--no-git-tag-version", "--allow-same-version", "--ignore-scripts", version]
+  await outputOf(npm, { cwd: ROOT })
+  prepareVersion(ROOT, version, date)
+  await outputOf(["npm", "run", "docs"], { cwd: ROOT })
+  console.log(await outputOf(["git", "diff", "--stat"], { cwd: ROOT }))
+  console.log(`Next: git commit -am "Version ${version}" && git tag v${version} && npm run release`)
+}
+
+const publishing = (out: string, version: string): string =>
+  [`npm publish --provenance ${join(out, `hookline-${version}.tgz`)}`].map((it) => `  ${it}`).join("\n")
+
+await main().catch((error: Error) => {
+  console.error(error.message)
+  process.exit(1)
+})

@@ -4,9 +4,16 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Overview, ReasonTally } from "../../src/admin/api/shapes.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
-import { hookline, sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
+import {
+  hookline,
+  sharedByTests,
+  startHookline,
+  temporaryFolder,
+  type RunningHookline,
+} from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
-import { freePorts } from "../support/ports.ts"
+import { canStartKafka, startStrictKafka } from "../support/kafka.ts"
+import { freePort, freePorts } from "../support/ports.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 
 // What goes wrong at night is named with its cause by the page's first view, by a line of the log and by a command.
@@ -175,17 +182,15 @@ const SITUATIONS: readonly Situation[] = [
   },
 ]
 
-const overviewText = async (id: string): Promise<string> => {
-  const overview = (await (await fetch(`${running.adminUrl}/api/overview`)).json()) as Overview
+const overviewText = async (id: string, { adminUrl }: RunningHookline = running): Promise<string> => {
+  const overview = (await (await fetch(`${adminUrl}/api/overview`)).json()) as Overview
   const state = overview.pipelines.find((it) => it.id === id)!.state.words
   return [state, ...overview.attention.map(({ text }) => text)].join("\n")
 }
 const post = async ({ pipeline: id, body = BODY, headers = () => ({}) }: Situation): Promise<number> =>
   (await fetch(running.urls[id]!, { method: "POST", body, headers: headers() })).status
-const command = async (...args: string[]): Promise<string> => {
-  const { stdout } = await hookline([...args, "-c", join(folder.path, "pipelines.conf")], {
-    cwd: folder.path,
-  })
+const command = async (args: readonly string[], { path } = folder): Promise<string> => {
+  const { stdout } = await hookline([...args, "-c", join(path, "pipelines.conf")], { cwd: path })
   return stdout
 }
 
@@ -200,7 +205,7 @@ test.each(SITUATIONS)(
       if (it.status === 429) await some()
       return it.overview.test(await overviewText(it.pipeline))
     })
-    expect(await command("verify", "--last", "--pipeline", it.pipeline)).toMatch(it.command)
+    expect(await command(["verify", "--last", "--pipeline", it.pipeline])).toMatch(it.command)
   },
   40_000,
 )
@@ -234,6 +239,24 @@ describe.skipIf(disk === undefined)("a full disk", () => {
     await until("the disk is full", async () => (await post(full)) === 503)
     await running.logged((line) => full.log.test(JSON.stringify(line)))
     await until("the overview says so", async () => full.overview.test(await overviewText("full")))
-    expect(await command("status")).toMatch(full.command)
+    expect(await command(["status"])).toMatch(full.command)
   }, 40_000)
+})
+
+describe.skipIf(!(await canStartKafka()))("a topic that Kafka does not have", () => {
+  test("is named by the overview, a line of the log, status and verify --last", async () => {
+    await using kafka = await startStrictKafka([])
+    using own = temporaryFolder()
+    await using service = await startHookline(
+      `[connection:kafka]\nbootstrap_servers = ${kafka.bootstrapServers}\n${pipeline("missing", "kafka", "")}
+[admin]\nlisten = 127.0.0.1:${await freePort()}\ncapture = refused\n`,
+      { folder: own.path },
+    )
+    const named = /topic missing does not exist \(auto\.create\.topics\.enable is false\); create it/
+    const { status } = await fetch(service.urls["missing"]!, { method: "POST", body: BODY })
+    expect(status).toBe(503)
+    await service.logged((line) => line["pipeline"] === "missing" && named.test(JSON.stringify(line)))
+    await until("the overview says so", async () => named.test(await overviewText("missing", service)))
+    for (const it of [["status"], ["verify", "--last"]]) expect(await command(it, own)).toMatch(named)
+  }, 60_000)
 })

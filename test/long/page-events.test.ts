@@ -300,8 +300,12 @@ describe.skipIf(!hasBrowser())("Events", () => {
     await page.getByText("live", { exact: true }).waitFor()
     await page.locator(".record[data-place]").first().waitFor()
     const before = await newest()
+    const asked: string[] = []
+    page.on("request", (it) => asked.push(it.url()))
     await publishBulk("burst", 2)
     await rowOf(page, before + 2 * ITEMS).waitFor({ timeout: 1000 })
+    // the next batch would replace them
+    expect(asked.filter((it) => it.includes("/api/records?"))).toEqual([])
     await until("an event that was not sent is shown", async () => {
       await page.evaluate(`document.querySelector(".virtual-list").scrollTop += 400`)
       return rowOf(page, before + ITEMS).isVisible()

@@ -58,6 +58,8 @@ export class TopicTail {
   #hidden = 0
   /** Whether `fresh` counts records that are not in `#records`. */
   #hasGap = false
+  /** Whether the last batch did not continue the list. */
+  #isReplaced = false
   /** Value of `before` for the next older ones; null: there are none. */
   #older: string | null = null
   /** Changes with each list that does not continue the one before. */
@@ -116,7 +118,8 @@ export class TopicTail {
     const hasReturned = isAtTop && !this.#isAtTop
     this.#isAtTop = isAtTop
     if (hasReturned && !this.isPaused.peek()) this.#showFresh()
-    if (end >= this.count - AHEAD && this.error.peek() === undefined && this.searched.peek() === 0)
+    // where more comes than is sent, the next batch replaces the list: what is in sight is enough
+    if (end >= this.count - (this.#isReplaced ? 0 : AHEAD) && this.error.peek() === undefined && this.searched.peek() === 0)
       this.loadOlder()
   }
 
@@ -218,6 +221,7 @@ export class TopicTail {
     const isHeld = this.isPaused.peek() || !this.#isAtTop || this.#pushesOut(fresh)
     const isKept =
       !this.#hasGap && missing === 0 && !(isHeld && this.#records.length + records.length > MOST_RECORDS)
+    this.#isReplaced = !isKept && !isHeld
     if (isKept) this.#addNewer(records)
     else if (isHeld) this.#hasGap = true
     else this.#replace(records.toReversed(), beforeThese(records, id))

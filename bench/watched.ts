@@ -26,7 +26,7 @@ const LISTED = 10_000
 /** Until what opening the page costs is over. */
 const SETTLE_SECONDS = 10
 /** What a watched service may cost an event, beside one that nobody watches. */
-const CPU_LIMIT = 1.05
+const CPU_LIMIT = 1.1
 const MEMORY_LIMIT_MIB = 200
 
 const { seconds, rounds, shared } = readFlags({ seconds: 20, rounds: 5, shared: false })

@@ -119,7 +119,8 @@ export class TopicTail {
     this.#isAtTop = isAtTop
     if (hasReturned && !this.isPaused.peek()) this.#showFresh()
     // where more comes than is sent, the next batch replaces the list: what is in sight is enough
-    if (end >= this.count - (this.#isReplaced ? 0 : AHEAD) && this.error.peek() === undefined && this.searched.peek() === 0)
+    const ahead = this.#isReplaced ? 0 : AHEAD
+    if (end >= this.count - ahead && this.error.peek() === undefined && this.searched.peek() === 0)
       this.loadOlder()
   }
 

@@ -32,7 +32,8 @@ export function asana({ learn }: HandshakeContext): Handshake {
       if (SECRET.test(secret) && learn(secret, request))
         return new Answered("asana_hook_secret", { headers: { "X-Hook-Secret": secret } })
       return new Rejected(401, "secret_known", "The request could not be verified.", {
-        logDetail: "no further secret is accepted: set secret_file, and secret_count to the number of webhooks on this path",
+        logDetail:
+          "no further secret is accepted: set secret_file, and secret_count to the number of webhooks on this path",
         headers: { "WWW-Authenticate": 'Signature realm="webhooks"' },
       })
     },

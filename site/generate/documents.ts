@@ -42,22 +42,18 @@ function withoutSenders(markdown: string): string {
   return `${before}\n## Each sender\n${introduction}${list.join("\n")}\n`
 }
 
-/** A page for each `##` section, after one that lists them. */
+/** A page for each `##` section, after one that lists them below the `#` headings that they have. */
 function errorPages(page: Page): Page[] {
-  const [introduction, ...sections] = page.markdown.split(/^(?=## )/m)
-  const pages = sections.map((section): Page => {
-    const name = /^## (.+)$/m.exec(section)![1]!
-    return {
-      route: `${page.route}/${slugOf(name)}`,
-      file: page.file,
-      markdown: section.replaceAll(/^#(#+ )/gm, "$1"),
-    }
+  const [introduction = "", ...parts] = page.markdown.split(/^(?=##? )/m)
+  const pages: Page[] = []
+  const list = parts.map((part) => {
+    if (part.startsWith("# ")) return `\n#${part.trimEnd()}\n\n`
+    const name = /^## (.+)$/m.exec(part)![1]!
+    const markdown = part.replaceAll(/^#(#+ )/gm, "$1")
+    pages.push({ route: `${page.route}/${slugOf(name)}`, file: page.file, markdown })
+    return `- [\`${name}\`](#${slugOf(name)})\n`
   })
-  const list = pages.map(({ markdown }) => {
-    const name = /^# (.+)$/m.exec(markdown)![1]!
-    return `- [${name}](#${slugOf(name)})`
-  })
-  return [{ ...page, markdown: `${introduction}\n${list.join("\n")}\n` }, ...pages]
+  return [{ ...page, markdown: `${introduction}${list.join("")}` }, ...pages]
 }
 
 /** Addresses of sections that are pages of their own. */

@@ -188,7 +188,7 @@ async function refusals(name: string, family: Family): Promise<string[]> {
   const signed = await signedSample(name, family)
   const rows: string[] = []
   const row = (what: string, reason: RefusedReason, detail: string, remedy: string): void => {
-    const logged = `\`unverified_${reason}\`: ${REASON_WORDS[reason]}${detail === "" ? "" : ` (${detail})`}`
+    const logged = `[\`unverified_${reason}\`](errors.md#unverified_${reason}): ${REASON_WORDS[reason]}${detail === "" ? "" : ` (${detail})`}`
     rows.push(`| ${[what, logged, remedy].map((it) => it.replaceAll("|", "\\|")).join(" | ")} |`)
   }
   if (signed === undefined) {

@@ -20,7 +20,10 @@ const SERVER_ONLY = /\/(?:jwt|paypal|aws-sns|asymmetric|ms-graph-tokens)\.ts$/
 const FOR_PEOPLE =
   /^ {4}(?:title|docs|event|note|toleranceIsOurs|body): (?:\{\n(?: {6}.*\n)* {4}\},|\n {6}.*,|.*,)\n/gm
 
-const replacing = (entry: "verify" | "hmac" | "explain" | "server"): BunPlugin => ({
+const ENTRIES = ["verify", "hmac", "explain", "server"] as const
+type Entry = (typeof ENTRIES)[number]
+
+const replacing = (entry: Entry): BunPlugin => ({
   name: "anywhere",
   setup(build) {
     build.onResolve({ filter: /\/crypto\.ts$/ }, () => ({ path: join(anywhere, "crypto.ts") }))
@@ -42,18 +45,8 @@ export async function buildVerify(folder: string): Promise<void> {
   // the modules that are bundled
   if (existsSync(folder))
     for (const name of readdirSync(folder).filter((it) => !it.endsWith(".d.ts"))) rmSync(join(folder, name))
-  for (const name of ["verify", "hmac", "explain", "server"] as const) {
-    const { outputs } = await Bun.build({
-      entrypoints: [join(anywhere, `${name}.ts`)],
-      target: name === "server" ? "node" : "browser",
-      format: "esm",
-      minify: { whitespace: true, syntax: true },
-      // browsers have no setImmediate
-      ...(name !== "server" && { define: { setImmediate: "setTimeout" } }),
-      plugins: [replacing(name)],
-    })
-    await Bun.write(join(folder, `${name}.js`), outputs[0]!)
-  }
+  for (const name of ENTRIES)
+    await Bun.write(join(folder, `${name}.js`), await bundle(join(anywhere, `${name}.ts`), name))
   await Bun.write(
     join(folder, "senders.js"),
     senders("const", (form) => ` = ${JSON.stringify(form)}`),
@@ -62,6 +55,20 @@ export async function buildVerify(folder: string): Promise<void> {
   await Bun.write(join(folder, "senders.d.ts"), `import type { HmacForm } from "./hmac.js"\n${types}`)
   const names = PROVIDER_NAMES.map((name) => `"${name}"`).join(" | ")
   await Bun.write(join(folder, "provider-name.d.ts"), `export type ProviderName = ${names}\n`)
+}
+
+/** Bundles a module that has what an entry has. */
+export async function bundle(module: string, entry: Entry): Promise<Blob> {
+  const { outputs } = await Bun.build({
+    entrypoints: [module],
+    target: entry === "server" ? "node" : "browser",
+    format: "esm",
+    minify: { whitespace: true, syntax: true },
+    // browsers have no setImmediate
+    ...(entry !== "server" && { define: { setImmediate: "setTimeout" } }),
+    plugins: [replacing(entry)],
+  })
+  return outputs[0]!
 }
 
 /** A constant for each sender, so that a bundler leaves out the others. */

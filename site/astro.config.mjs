@@ -13,7 +13,7 @@ export default defineConfig({
       sidebar,
       pagination: false,
       customCss: ["./src/site.css"],
-      expressiveCode: { shiki: { langAlias: { conf: "ini", haproxy: "ini" } } },
+      expressiveCode: { defaultProps: { wrap: true }, shiki: { langAlias: { conf: "ini", haproxy: "ini" } } },
     }),
   ],
 })

@@ -5,7 +5,6 @@ import { PRESETS } from "../../src/verify/presets/presets.ts"
 import { slugOf, type Page } from "./page.ts"
 
 const ROOT_PAGES: { readonly [file: string]: string } = {
-  "README.md": "readme",
   "CHANGELOG.md": "changelog",
   "CONTRIBUTING.md": "contributing",
   "SECURITY.md": "security-policy",
@@ -19,7 +18,7 @@ export const ERRORS = "docs/errors.md"
 const routeOf = (file: string): string =>
   ROOT_PAGES[file] ?? file.replace(/^docs\//, "").replace(/(\/?README)?\.md$/, "")
 
-/** The repository's Markdown files, as they are there. docs/README.md is part of the start page. */
+/** The repository's Markdown files, as they are there. README.md and docs/README.md are the start page. */
 export function documents(root: string): Page[] {
   const files = [...Object.keys(ROOT_PAGES), ...new Glob("docs/**/*.md").scanSync(root)].toSorted()
   return files

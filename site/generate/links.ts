@@ -25,17 +25,22 @@ export function withLinks(page: Page, links: Links, end: "/" | ".md"): string {
     .map((line) => {
       if (line.startsWith("```")) isFenced = !isFenced
       if (isFenced) return line
-      return line.replaceAll(/(!?)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (all, image, text, target) => {
-        if (/^([a-z]+:|\/)/.test(target as string)) return all as string
-        const href = hrefOf(target as string, page.file, links, end)
-        return href === undefined ? (text as string) : `${image}[${text}](${href})`
-      })
+      return line
+        .replaceAll(/(!?)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (_, image, text, target) => {
+          const href = hrefOf(target as string, page.file, links, end)
+          return href === undefined ? (text as string) : `${image}[${text}](${href})`
+        })
+        .replaceAll(
+          /(?<=<(?:img src|source [^>]*srcset)=")[^"]+/g,
+          (src) => hrefOf(src, page.file, links, end) ?? "",
+        )
     })
     .join("\n")
 }
 
 /** undefined: a folder of the repository, which the site does not have */
 function hrefOf(target: string, from: string, links: Links, end: "/" | ".md"): string | undefined {
+  if (/^([a-z]+:|\/)/.test(target)) return target
   const [path = "", fragment] = target.split("#")
   const file = path === "" ? from : posix.join(posix.dirname(from), path)
   const section = links.sections.get(`${file}#${fragment}`)

@@ -4,6 +4,8 @@
  */
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { bundle } from "../../scripts/build-verify.ts"
+import { whyPage } from "./why.ts"
 import { documents, ERRORS, sectionRoutes } from "./documents.ts"
 import { copyOf, withLinks, type Links } from "./links.ts"
 import { senderPages } from "./senders.ts"
@@ -15,37 +17,36 @@ const site = join(import.meta.dir, "..")
 const content = join(site, "src/content/docs")
 const published = join(site, "public")
 
+/** With links that start from the root, below a heading in place of its title. */
+const fromRoot = ({ markdown }: Page): string =>
+  markdown
+    .replace(/^# .+$/m, "## Index")
+    .replaceAll(/\]\((?!\.\.\/|[a-z]+:|#)/g, "](docs/")
+    .replaceAll("](../", "](")
+
 const write = (path: string, text: string): void => {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, text)
 }
 
-const index: Page = {
-  route: "",
-  file: "docs/README.md",
-  markdown: readFileSync(join(root, "docs/README.md"), "utf8"),
-}
-const start: Page = {
-  ...index,
-  markdown: [
-    readFileSync(join(site, "pages/start.md"), "utf8"),
-    index.markdown.replace("# Documentation\n", "## What are you looking for?\n"),
-  ].join("\n"),
-}
-const others = [...documents(root), ...(await senderPages())]
+const read = (file: string): string => readFileSync(join(root, file), "utf8")
+const index: Page = { route: "", file: "docs/README.md", markdown: read("docs/README.md") }
+const start: Page = { route: "", file: "README.md", markdown: `${read("README.md")}\n${fromRoot(index)}` }
+const others = [...documents(root), ...(await senderPages()), whyPage(site)]
 const pages = [start, ...others]
 const links: Links = {
   root,
   sections: sectionRoutes(others),
   routes: new Map(
     // of the pages that a file is split into, the first
-    pages.toReversed().map((it) => [it.file, it.route]),
+    [index, ...pages].toReversed().map((it) => [it.file, it.route]),
   ),
   copied: new Set(),
 }
 const [situations, ...subjects] = groupsOf(index, links)
 const sidebar = [
   situations!,
+  { label: "Why your webhook fails", link: "/why/" },
   { label: "Senders", link: "/senders/" },
   ...(links.routes.has(ERRORS) ? [{ label: "Refusals and errors", link: "/errors/" }] : []),
   ...subjects,
@@ -53,7 +54,9 @@ const sidebar = [
   ...folderGroup("Migrating", "migrating", pages),
 ]
 
-for (const folder of [content, published]) rmSync(folder, { recursive: true, force: true })
+// Astro keeps pages that it has rendered, also with another configuration
+for (const folder of [content, published, join(site, ".astro"), join(site, "node_modules/.astro")])
+  rmSync(folder, { recursive: true, force: true })
 for (const page of pages) {
   const markdown = `/${page.route || "index"}.md`
   const rendered = { ...page, markdown: withLinks(page, links, "/") }
@@ -61,13 +64,14 @@ for (const page of pages) {
   const frontMatter = [
     `title: ${JSON.stringify(titleOf(page))}`,
     `description: ${JSON.stringify(descriptionOf(page))}`,
-    `head: ${JSON.stringify(head)}`,
+    `head: ${JSON.stringify([...head, ...(page.head ?? [])])}`,
   ]
   const text = `---\n${frontMatter.join("\n")}\n---\n\n${textOf(rendered)}\n\n[This page as Markdown](${markdown})\n`
   write(join(content, `${page.route || "index"}.md`), text)
   write(join(published, markdown), withLinks(page, links, ".md"))
 }
 for (const file of links.copied) cpSync(join(root, file), join(published, copyOf(file)))
+await Bun.write(join(published, "why.js"), await bundle(join(site, "browser/why.ts"), "explain"))
 cpSync(join(root, "console/icon.svg"), join(published, "favicon.svg"))
 write(join(site, "src/sidebar.json"), JSON.stringify(sidebar, null, 2))
 console.log(`${pages.length} pages, ${links.copied.size} files`)

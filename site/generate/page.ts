@@ -8,6 +8,8 @@ export interface Page {
   readonly markdown: string
   /** Default: its first paragraph. */
   readonly description?: string
+  /** Elements of its head, as Starlight has them. */
+  readonly head?: readonly object[]
 }
 
 /** Without emphasis, code and links. */

@@ -1,5 +1,6 @@
 import { Glob } from "bun"
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { createHmac } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { accessibilityFindings, hasBrowser, openPage, startBrowser } from "../support/browser.ts"
@@ -11,6 +12,7 @@ setDefaultTimeout(240_000)
 const root = join(import.meta.dir, "../..")
 const site = join(root, "site")
 const dist = join(site, "dist")
+const SECRET = "obviously-fake-secret"
 
 beforeAll(async () => {
   if (!existsSync(join(site, "node_modules")))
@@ -110,11 +112,41 @@ test.skipIf(!hasBrowser())("the search finds a page, without a request to anothe
   expect(faults).toEqual([])
 })
 
+test.skipIf(!hasBrowser())(
+  "the box explains a pasted request in the browser, which sends nothing",
+  async () => {
+    using server = serve()
+    await using browser = await startBrowser()
+    const { page, faults, requests } = await openPage(browser, `${server.url.href}why/`)
+    await page.waitForLoadState("networkidle")
+    const before = requests.length
+    const signature = createHmac("sha256", SECRET).update('{"action":"opened"}').digest("hex")
+    const head = `POST /github HTTP/1.1\nX-GitHub-Event: issues\nX-Hub-Signature-256: sha256=${signature}`
+    const explained = async (body: string, secret: string): Promise<string> => {
+      await page.getByLabel("The request").fill(`${head}\n\n${body}`)
+      await page.getByLabel("The secret").fill(secret)
+      await page.getByRole("status").evaluate((it) => it.replaceChildren())
+      await page.getByRole("button", { name: "Explain" }).click()
+      await page.getByRole("status").getByText("The request is").waitFor()
+      return page.getByRole("status").innerText()
+    }
+    expect(await explained('{"action":"opened"}', SECRET)).toContain("The request is verified.")
+    const changed = await explained('{ "action": "opened" }', SECRET)
+    expect(changed).toContain("The body was parsed and serialised again")
+    expect(changed).not.toContain(SECRET)
+    expect(await explained('{"action":"opened"}', "another")).toContain(
+      "The secret may belong to another endpoint",
+    )
+    expect(requests.slice(before).map((it) => it.url())).toEqual([])
+    expect(faults).toEqual([])
+  },
+)
+
 test.skipIf(!hasBrowser())("pages can be read in both themes", async () => {
   using server = serve()
   await using browser = await startBrowser()
   for (const theme of ["light", "dark"] as const) {
-    for (const path of ["", "logs/", "senders/stripe/"]) {
+    for (const path of ["", "logs/", "senders/stripe/", "why/"]) {
       const { page, faults } = await openPage(browser, `${server.url.href}${path}`, { theme })
       expect([theme, path, ...(await accessibilityFindings(page))]).toEqual([theme, path])
       expect(faults).toEqual([])

@@ -29,7 +29,7 @@ type ReadFile = (file: string) => Buffer
  */
 export function parsePasted(pasted: Uint8Array, readFile: ReadFile | undefined): PastedRequest {
   const text = Buffer.from(pasted.buffer, pasted.byteOffset, pasted.byteLength)
-  const start = text.toString("latin1", 0, 4096).trimStart()
+  const start = text.subarray(0, 4096).toString("latin1").trimStart()
   if (/^(\$ +)?curl\s/.test(start)) return ofCurl(text.toString().trim().replace(/^\$ +/, ""), readFile)
   if (start.startsWith("{")) return ofJson(text.toString())
   return ofHttp(text)
@@ -114,8 +114,8 @@ function dataOf(option: string, value: string, readFile: ReadFile | undefined): 
 
 function ofHttp(text: Buffer): PastedRequest {
   const from = text.findIndex((byte) => byte > 0x20)
-  const end = /\r?\n\r?\n|$/.exec(text.toString("latin1", from))!
-  const head = text.toString("latin1", from, from + end.index)
+  const end = /\r?\n\r?\n|$/.exec(text.subarray(from).toString("latin1"))!
+  const head = text.subarray(from, from + end.index).toString("latin1")
   const body = text.subarray(from + end.index + end[0].length)
   const headers = new Headers()
   let method: string | undefined
@@ -135,7 +135,7 @@ function ofHttp(text: Buffer): PastedRequest {
 /** Without the line break that an editor or terminal puts after the last line. */
 function withoutPastedEnd(body: Buffer, contentLength: string | null): Buffer {
   const length = Number(contentLength ?? Number.NaN)
-  const rest = body.toString("latin1", length)
+  const rest = body.subarray(length).toString("latin1")
   if (length < body.length && rest.trim() === "") return body.subarray(0, length)
   const [end] = Number.isNaN(length) ? (/\r?\n$/.exec(body.toString("latin1")) ?? [""]) : [""]
   return body.subarray(0, body.length - end.length)

@@ -4,8 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { makeApi, type ApiDeps } from "../src/admin/api/api.ts"
-import type { Peer } from "../src/http/peer.ts"
+import { adminApiDocument } from "./admin-api-document.ts"
 
 interface JsonSchema {
   readonly $ref?: string
@@ -42,12 +41,7 @@ function typeOf(schema: JsonSchema): string {
   return primitive
 }
 
-// no service is asked for the document
-const api = makeApi({ service: {}, admission: () => ({ tokenOf: () => "none" }) } as unknown as ApiDeps)
-const asked = new Request("http://localhost/api/openapi.json")
-const document = (await (await api.answer(asked, {} as Peer)).json()) as {
-  components: { schemas: { [name: string]: JsonSchema } }
-}
+const document = (await adminApiDocument()) as { components: { schemas: { [name: string]: JsonSchema } } }
 const types = Object.entries(document.components.schemas).map(
   ([name, schema]) => `export type ${name} = ${typeOf(schema)}\n`,
 )

@@ -12,7 +12,7 @@ const ROOT_PAGES: { readonly [file: string]: string } = {
 
 /** Pages of docs/ whose sections are pages of the site, and the heading below which they are. */
 const PROVIDERS = "docs/providers.md"
-export const ERRORS = "docs/errors.md"
+const ERRORS = "docs/errors.md"
 
 /** docs/decisions/README.md is at `decisions`. */
 const routeOf = (file: string): string =>

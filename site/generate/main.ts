@@ -6,11 +6,14 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { bundle } from "../../scripts/build-verify.ts"
 import { whyPage } from "./why.ts"
-import { documents, ERRORS, sectionRoutes } from "./documents.ts"
+import { adminApiDocument } from "../../scripts/admin-api-document.ts"
+import { apiPage, type OpenApi } from "./api.ts"
+import { proofPage } from "./proof.ts"
+import { documents, sectionRoutes } from "./documents.ts"
 import { copyOf, withLinks, type Links } from "./links.ts"
 import { senderPages } from "./senders.ts"
 import { descriptionOf, textOf, titleOf, type Page } from "./page.ts"
-import { folderGroup, groupsOf } from "./sidebar.ts"
+import { folderGroup, groupsOf, llmsText } from "./sidebar.ts"
 
 const root = join(import.meta.dir, "../..")
 const site = join(import.meta.dir, "..")
@@ -32,7 +35,14 @@ const write = (path: string, text: string): void => {
 const read = (file: string): string => readFileSync(join(root, file), "utf8")
 const index: Page = { route: "", file: "docs/README.md", markdown: read("docs/README.md") }
 const start: Page = { route: "", file: "README.md", markdown: `${read("README.md")}\n${fromRoot(index)}` }
-const others = [...documents(root), ...(await senderPages()), whyPage(site)]
+const document = (await adminApiDocument()) as OpenApi
+const others = [
+  ...documents(root),
+  ...(await senderPages()),
+  whyPage(site),
+  apiPage(document),
+  proofPage(read("docs/reliability.md")),
+]
 const pages = [start, ...others]
 const links: Links = {
   root,
@@ -44,14 +54,17 @@ const links: Links = {
   copied: new Set(),
 }
 const [situations, ...subjects] = groupsOf(index, links)
+const single = (label: string, route: string): object => ({ label, link: `/${route}/` })
 const sidebar = [
-  situations!,
-  { label: "Why your webhook fails", link: "/why/" },
-  { label: "Senders", link: "/senders/" },
-  ...(links.routes.has(ERRORS) ? [{ label: "Refusals and errors", link: "/errors/" }] : []),
+  situations,
+  single("Why your webhook fails", "why"),
+  single("Senders", "senders"),
+  single("Refusals and errors", "errors"),
+  single("The proof", "proof"),
   ...subjects,
   ...folderGroup("Cookbook", "cookbook", pages),
   ...folderGroup("Migrating", "migrating", pages),
+  single("Admin API", "admin-api"),
 ]
 
 // Astro keeps pages that it has rendered, also with another configuration
@@ -73,5 +86,7 @@ for (const page of pages) {
 for (const file of links.copied) cpSync(join(root, file), join(published, copyOf(file)))
 await Bun.write(join(published, "why.js"), await bundle(join(site, "browser/why.ts"), "explain"))
 cpSync(join(root, "console/icon.svg"), join(published, "favicon.svg"))
+write(join(published, "openapi.json"), JSON.stringify(document, null, 2))
+write(join(published, "llms.txt"), llmsText(start, pages))
 write(join(site, "src/sidebar.json"), JSON.stringify(sidebar, null, 2))
 console.log(`${pages.length} pages, ${links.copied.size} files`)

@@ -1,6 +1,6 @@
 import type { Links } from "./links.ts"
 import { withLinks } from "./links.ts"
-import { plain, titleOf, type Page } from "./page.ts"
+import { descriptionOf, plain, titleOf, type Page } from "./page.ts"
 
 export interface Group {
   readonly label: string
@@ -31,4 +31,21 @@ export const folderGroup = (label: string, folder: string, pages: readonly Page[
     .filter(({ route }) => route.startsWith(`${folder}/`))
     .map((page) => ({ label: titleOf(page), link: `/${page.route}/` }))
   return items.length === 0 ? [] : [{ label, items }]
+}
+
+/** Each page's Markdown with what it is about, for language models: https://llmstxt.org */
+export function llmsText(start: Page, pages: readonly Page[]): string {
+  const list = (route: RegExp): string =>
+    pages
+      .filter((page) => page !== start && route.test(page.route))
+      .map((page) => `- [${titleOf(page)}](/${page.route}.md): ${descriptionOf(page)}\n`)
+      .join("")
+  const parts = [
+    `# ${titleOf(start)}\n\n> ${descriptionOf(start)}\n`,
+    `## Documentation\n\n${list(/^(?!senders\/|errors\/|decisions\/)/)}`,
+    `## Senders\n\n${list(/^senders\//)}`,
+    `## Refusals and errors\n\n${list(/^errors\//)}`,
+    `## Optional\n\n${list(/^decisions\//)}`,
+  ]
+  return parts.join("\n")
 }

@@ -81,6 +81,12 @@ test("every page is there as Markdown, whose links lead to files of the site", a
   expect(dead).toEqual([])
 })
 
+test("llms.txt names the Markdown of each page but the start", () => {
+  const named = readFileSync(join(dist, "llms.txt"), "utf8").matchAll(/\]\(\/([^)]+)\)/g)
+  const files = [...new Glob("**/*.md").scanSync(dist)].filter((it) => it !== "index.md")
+  expect([...named].map(([, file]) => file!).toSorted()).toEqual(files.toSorted())
+})
+
 test("no page has anything fetched from another host", async () => {
   for (const [from, { fetched }] of await builtPages())
     expect([from, ...fetched.filter(isElsewhere)]).toEqual([from])

@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import { enterFolder } from "./commands/folder.ts"
 import { holdHangups } from "./commands/interruption.ts"
-import { HooklineError } from "./errors.ts"
+import { HooklineError, namesOf } from "./errors.ts"
 import { escapeControls } from "./telemetry/escape-controls.ts"
 
 // No import above reaches a package: where one is missing, this module still runs and says what to do.
@@ -29,8 +29,14 @@ try {
   await runCommandLine(process.argv.slice(2))
 } catch (error) {
   const known = error instanceof HooklineError ? error : wronglyInstalled(error)
-  console.error(known === undefined ? error : escapeControls(known.message))
+  console.error(known === undefined ? error : escapeControls(`${known.message}${pointToNames(known)}`))
   process.exitCode = known?.exitCode ?? 70
+}
+
+/** How to read what an error's names mean. */
+function pointToNames(error: HooklineError): string {
+  const names = [...new Set(namesOf(error))]
+  return names.length === 0 ? "" : `\n(see hookline help ${names.join(" ")})`
 }
 
 /** The error of an import that fails since node_modules is not what package.json asks for; undefined: it is another one. */
@@ -40,7 +46,10 @@ function wronglyInstalled(error: unknown): HooklineError | undefined {
   const remedy = folder.includes("/node_modules/")
     ? "Install Hookline again"
     : `Run 'npm install' in ${folder} (delete its node_modules before, if another tool made it)`
-  return new HooklineError("unavailable", `hookline: ${error.message.replace(/\.$/, "")}. ${remedy}.`)
+  return new HooklineError(
+    "unavailable",
+    `hookline: ${error.message.replace(/\.$/, "")}. ${remedy} (package_missing).`,
+  )
 }
 
 /** Whether an import failed for a package or a name that it exports, not for a module of Hookline. */

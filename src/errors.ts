@@ -36,14 +36,48 @@ export const FAULTS = {
 /** What went wrong; `retryHelps` of the error says whether the same call may succeed later. */
 export type FaultCode = keyof typeof FAULTS
 
-/** The error that Hookline throws. `message` is one actionable line, without secrets. */
+/** What keeps a start, a check or a reload from succeeding, by names: docs/errors.md has a section for each. */
+export const START_ERRORS = [
+  "invalid_line",
+  "unknown_section",
+  "unknown_key",
+  "duplicate_section",
+  "duplicate_key",
+  "missing_key",
+  "conflicting_keys",
+  "invalid_value",
+  "unset_variable",
+  "invalid_configuration",
+  "no_configuration",
+  "file_unreadable",
+  "no_permission",
+  "port_in_use",
+  "port_not_permitted",
+  "address_not_local",
+  "not_listening",
+  "too_few_descriptors",
+  "log_locked",
+  "log_not_opened",
+  "package_missing",
+] as const
+
+export type StartError = (typeof START_ERRORS)[number]
+
+/** The error that Hookline throws. `message` is one actionable line, without secrets; several problems have a line each. */
 export class HooklineError extends Error {
   readonly code: FaultCode
+  /** @internal One for each line of the message; undefined: see `namesOf`. */
+  declare readonly names?: readonly StartError[]
 
-  constructor(code: FaultCode, message: string, options?: { cause?: unknown }) {
+  constructor(
+    code: FaultCode,
+    message: string,
+    { names, ...options }: { cause?: unknown; names?: readonly StartError[] } = {},
+  ) {
     super(message, options)
     this.name = "HooklineError"
     this.code = code
+    if (names !== undefined) this.names = names
   }
 
   /** Exit status of the command line. */
@@ -55,6 +89,38 @@ export class HooklineError extends Error {
   get retryHelps(): boolean {
     return FAULTS[this.code].retry
   }
+}
+
+/**
+ * An error's names, one for each line of its message; none where it is not one that keeps a start from succeeding. Not a
+ * method: hookline/verify, which has the class, does without.
+ */
+export const namesOf = (error: HooklineError): readonly StartError[] =>
+  error.names ?? nameBySystem(error) ?? NAMES[error.code] ?? []
+
+/** By code, where the system's error says no more. */
+const NAMES: { readonly [code in FaultCode]?: readonly StartError[] } = {
+  config: ["invalid_configuration"],
+  listen: ["not_listening"],
+  log_locked: ["log_locked"],
+  log_io: ["log_not_opened"],
+}
+
+/** By the code of the system's error that is the cause, if it is one. */
+function nameBySystem({ code, cause }: HooklineError): readonly StartError[] | undefined {
+  if (cause instanceof HooklineError) return namesOf(cause)
+  const { code: system } = Object(cause) as { readonly code?: unknown }
+  if (typeof system !== "string" || !/^E[A-Z]+$/.test(system)) return undefined
+  if (code === "listen") return LISTEN_NAMES[system]
+  if (!["config", "no_input", "log_io"].includes(code)) return undefined
+  if (["EACCES", "EPERM", "EROFS"].includes(system)) return ["no_permission"]
+  return code === "log_io" ? undefined : ["file_unreadable"]
+}
+
+const LISTEN_NAMES: { readonly [system: string]: readonly StartError[] | undefined } = {
+  EADDRINUSE: ["port_in_use"],
+  EACCES: ["port_not_permitted"],
+  EADDRNOTAVAIL: ["address_not_local"],
 }
 
 /** What an option names can't be used: a file, a folder, an address. `message` begins with the option's name. */

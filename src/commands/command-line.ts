@@ -40,7 +40,7 @@ function serviceAlone(): Command {
 async function whole(words: readonly string[]): Promise<Command> {
   const { declareProgram, refuseUnknownCommand } = await import("./program.ts")
   const program = declareProgram()
-  refuseUnknownCommand(program, words)
+  await refuseUnknownCommand(program, words)
   return program
 }
 

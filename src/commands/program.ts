@@ -19,6 +19,7 @@ import { declareReload } from "./reload.ts"
 import { declareSend } from "./send.ts"
 import { declareStatus } from "./status.ts"
 import { declareVerify } from "./verify.ts"
+import { columns, wrap } from "./wrap.ts"
 
 // Commands that need the Kafka client are imported when called: it takes 0.3 s to load, which `verify`, `send` and --help
 // do without. The names of values (`<file>`, `<topic>`, …) say what shells complete them with: complete.ts.
@@ -65,8 +66,10 @@ function handOptionsDown(command: Command, subcommand: Command): void {
  * @param words those of the command line, without the program's name
  * @throws HooklineError `usage`
  */
-export function refuseUnknownCommand(program: Command, words: readonly string[]): void {
-  findCommand(program, words[0] === "help" ? words.slice(1) : words)
+export async function refuseUnknownCommand(program: Command, words: readonly string[]): Promise<void> {
+  const [first, ...others] = words
+  if (first !== "help") findCommand(program, words)
+  else if ((await explainErrors(others)) === undefined) findCommand(program, others)
 }
 
 /** The command that the first words name. */
@@ -215,10 +218,35 @@ fish: hookline completion fish > ~/.config/fish/completions/hookline.fish`,
         json === true ? JSON.stringify(versions) : `hookline ${versions.hookline} (Bun ${versions.bun})`,
       )
     })
-  addDetails(program.command("help"), { example: "hookline help spool drain" })
-    .description("print the help of a command")
-    .argument("[command...]", "a command and its subcommand")
-    .action((words: string[]) => findCommand(program, words).outputHelp())
+  addDetails(program.command("help"), {
+    notes: "The name of an error is in its message, in the log as reason or error, and in a response's type.",
+    example: "hookline help port_in_use",
+  })
+    .description("print the help of a command, or what the name of an error means and what to do")
+    .argument("[command...]", "a command and its subcommand, or names of errors")
+    .action(async (words: string[]) => {
+      const explained = await explainErrors(words)
+      if (explained === undefined) findCommand(program, words).outputHelp()
+      else console.log(explained)
+    })
+}
+
+/** The sections of docs/errors.md on errors with these names, or types of problem documents; undefined: one is none. */
+async function explainErrors(names: readonly string[]): Promise<string | undefined> {
+  // the binary has it in itself
+  const module: unknown = await import("../../docs/errors.md" as string, { with: { type: "text" } })
+  const sections = new Map(
+    (module as { default: string }).default
+      .split(/^##? /m)
+      .map((it) => [it.slice(0, it.indexOf("\n")), it.trim()]),
+  )
+  const found = names.map((it) => sections.get(it.replace(/^urn:hookline:error:/, "")))
+  if (found.length === 0 || found.includes(undefined)) return undefined
+  const plain = found
+    .join("\n\n")
+    .replaceAll("**", "")
+    .replaceAll(/\[([^\]]+)\]\(([^)]+)\)/g, "$1 ($2)")
+  return wrap(plain, columns())
 }
 
 function declareReconcile(program: Command): void {

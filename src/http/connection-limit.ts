@@ -50,7 +50,7 @@ export class ConnectionLimit {
     const needed = Math.ceil(((this.#before + SPARE + LEAST_CONNECTIONS) * 8) / 7)
     if (this.#descriptors < needed) {
       const text = `this process may open ${this.#descriptors} files (ulimit -n), too few for connections; raise the limit to ${needed} or more`
-      throw new HooklineError("listen", text)
+      throw new HooklineError("listen", text, { names: ["too_few_descriptors"] })
     }
     this.#takeSpare()
     this.#endChecks = repeat(CHECK_MS, () => this.#check())

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { API_ERRORS } from "../admin/api/problem.ts"
+import { START_ERRORS } from "../errors.ts"
 import { RULES } from "../json/check.ts"
 import { SCHEMA_RULES } from "../json/schema.ts"
 import { STEP_REASONS } from "../pipeline/outcome.ts"
@@ -11,7 +12,7 @@ import { PROBLEM_TYPES } from "./answer.ts"
 
 const ROOT = join(import.meta.dir, "../..")
 const page = readFileSync(join(ROOT, "docs/errors.md"), "utf8")
-const sections = page.split(/^## /m).slice(1)
+const sections = page.split(/^##? /m).filter((it) => /^[a-z0-9_]+\n/.test(it))
 
 /** Reasons of a 401, which have one type. */
 const UNVERIFIED = [
@@ -25,6 +26,7 @@ const names = [
   "unauthorized",
   ...UNVERIFIED,
   ...Object.values(API_ERRORS).map((it) => it!),
+  ...START_ERRORS,
 ]
 
 const sources = Array.from(new Glob("src/**/*.ts").scanSync(ROOT))
@@ -54,7 +56,9 @@ test("each reason that a refusal is made with has a section", () => {
   expect([...RULES, ...SCHEMA_RULES].filter((it) => !names.includes(it))).toEqual([])
 })
 
-test("each reason of a step's refusal is one that code gives", () => {
-  const others = sources.filter(([file]) => file !== "src/pipeline/outcome.ts").map(([, text]) => text)
-  expect(STEP_REASONS.filter((it) => !others.some((text) => text.includes(`"${it}"`)))).toEqual([])
+test("each reason of a step's refusal, and each name of a start error, is one that code gives", () => {
+  const literals = (name: string): number =>
+    sources.reduce((sum, [, text]) => sum + text.split(new RegExp(`["(]${name}[")]`)).length - 1, 0)
+  // one of them is in the list
+  expect([...STEP_REASONS, ...START_ERRORS].filter((it) => literals(it) < 2)).toEqual([])
 })

@@ -14,7 +14,7 @@ import { dedupeFileIn } from "../dedupe/key-database.ts"
 import type { Location as StoreLocation } from "../dedupe/location.ts"
 import { MemoryKeys } from "../dedupe/memory-keys.ts"
 import type { RedisServer } from "../dedupe/redis-client.ts"
-import { HooklineError, OptionError, type FaultCode } from "../errors.ts"
+import { HooklineError, namesOf, OptionError, type FaultCode } from "../errors.ts"
 import type { Handler } from "../pipeline/compose.ts"
 import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
 import { checkDatabase } from "../storage/check-database.ts"
@@ -84,7 +84,7 @@ export async function diagnose(draft: Draft, options: DiagnosisOptions): Promise
   if (!problems.hasAny) return { ...found, plan: await inSlices(planOf(resolved)), error: undefined }
   const [first = "config"] = codes
   // a configuration that is right may be tried again, as supervisors do
-  const error = new HooklineError(codes.has("config") ? "config" : first, problems.lines.join("\n"))
+  const error = problems.toError(codes.has("config") ? "config" : first)
   return { ...found, plan: undefined, error }
 }
 
@@ -258,11 +258,13 @@ class DryRun {
     if (!(error instanceof HooklineError)) throw error
     this.#options.failed(error.code)
     const { problems } = this.#resolved
-    if (!(error instanceof OptionError)) return problems.add(parts[0]!.home, error.message)
+    const [name] = namesOf(error)
+    if (!(error instanceof OptionError)) return problems.add(parts[0]!.home, error.message, name)
     const { key, text, message } = error
     const owner = parts.find(({ options }) => key in options)
-    if (owner === undefined) problems.add(parts[0]!.home, message)
-    else problems.add(owner.where(key), text)
+    if (owner === undefined) problems.add(parts[0]!.home, message, name)
+    // a file that can be read, and has a wrong content
+    else problems.add(owner.where(key), text, name === "invalid_configuration" ? "invalid_value" : name)
   }
 }
 

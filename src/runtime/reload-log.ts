@@ -1,7 +1,7 @@
 import { inSlices, nextTurn, type Steps } from "../clock/slices.ts"
 import { keysBy } from "../config/options/reloading.ts"
 import { SERVICE } from "../config/sections/service.ts"
-import { HooklineError } from "../errors.ts"
+import { HooklineError, namesOf } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { describeChanges, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
@@ -60,6 +60,8 @@ export function* logListening(
 }
 
 function logProblems(log: Logger, error: unknown): void {
-  if (error instanceof HooklineError) for (const problem of error.message.split("\n")) log.error(problem)
+  if (error instanceof HooklineError)
+    for (const [i, problem] of error.message.split("\n").entries())
+      log.error({ error: namesOf(error)[i] }, problem)
   else log.error({ err: error }, "unhandled error in a reload")
 }

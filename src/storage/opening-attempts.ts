@@ -1,5 +1,6 @@
 import { Backoff } from "../clock/backoff.ts"
 import { Lasting } from "../clock/lasting.ts"
+import { HooklineError, namesOf } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { DatabaseLocation } from "./database-file.ts"
 import type { Failure } from "./serve-database.ts"
@@ -34,8 +35,12 @@ export class OpeningAttempts {
   failed({ reason, cause }: Failure, problem: "can't be written" | "can't be opened yet"): void {
     const { file, title } = this.#location
     const line = this.#failure.began(reason)
+    const [error] = namesOf(new HooklineError("log_io", reason, { cause }))
     if (line !== undefined)
-      this.#log[line === "first" ? "error" : "warn"]({ file, err: cause }, `${title} ${problem}: ${reason}`)
+      this.#log[line === "first" ? "error" : "warn"](
+        { file, error, err: cause },
+        `${title} ${problem}: ${reason}`,
+      )
   }
 
   /** @param isAgain after a failure */

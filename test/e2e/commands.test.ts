@@ -1,12 +1,12 @@
 import { Help, type Command } from "commander"
 import { expect, test } from "bun:test"
-import { readFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { renderManPage } from "../../scripts/man-page.ts"
 import { EXIT_STATUSES } from "../../src/commands/exit-statuses.ts"
 import { declareProgram } from "../../src/commands/program.ts"
 import { FAULTS } from "../../src/errors.ts"
-import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests, temporaryFolder } from "../support/hookline.ts"
 import { hasTools } from "../support/tools.ts"
 
 const folder = folderOfTests()
@@ -34,6 +34,28 @@ test.each([
   const of = args.includes("spool") ? " spool" : ""
   expect(stderr).toEndWith(`\n(see hookline${of} --help)\n`)
   expect(stderr.trim().split("\n")).toHaveLength(2)
+})
+
+test("hookline help explains an error by its name, several names, and the type of an answer", async () => {
+  const { status, stdout } = await hookline(["help", "port_in_use", "urn:hookline:error:invalid_json"])
+  expect([status, stdout.split("\n").filter((line) => /^\w+$/.test(line))]).toEqual([
+    0,
+    ["port_in_use", "invalid_json"],
+  ])
+  for (const part of ["Seen: ", "Means: ", "Do: "]) expect(stdout.split(`\n${part}`)).toHaveLength(3)
+  const unknown = await hookline(["help", "port_in_use", "port_in_us"])
+  expect([unknown.status, unknown.stderr]).toEqual([64, expect.stringContaining("unknown command")])
+})
+
+test("the last line of a start's errors has the name of each, which hookline help explains", async () => {
+  using folder = temporaryFolder()
+  const file = join(folder.path, "pipelines.conf")
+  writeFileSync(file, "[connection:log]\ndirectory = log\nwat = 1\nwat = 2\n[admin]\nlisen = off\n")
+  for (const command of ["run", "check"]) {
+    const { status, stderr } = await hookline([command, "-c", file])
+    expect(status).toBe(78)
+    expect(stderr).toEndWith("\n(see hookline help invalid_configuration unknown_key duplicate_key)\n")
+  }
 })
 
 const help = new Help()

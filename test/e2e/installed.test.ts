@@ -48,7 +48,7 @@ describe("a package that is missing, or is of another version, is answered by wh
     link(join(root, "node_modules", name), join(packages, name))
     expect(stderr).toMatch(new RegExp(`^hookline: .*\\b${name}\\b`))
     expect(stderr).toEndWith(
-      `. Run 'npm install' in ${home} (delete its node_modules before, if another tool made it).\n`,
+      `. Run 'npm install' in ${home} (delete its node_modules before, if another tool made it) (package_missing).\n`,
     )
     expect(stderr.split("\n")).toHaveLength(2)
     expect(status).toBe(69)
@@ -60,7 +60,9 @@ test("where it is a dependency, a missing package is answered by installing Hook
   link(join(root, "node_modules/bun"), join(home, "../bun"))
   link(join(root, "node_modules/@oven"), join(home, "../@oven"))
   const { status, stderr } = await runCopy(home, ["check"])
-  expect(stderr).toMatch(/^hookline: Cannot find package '.*'.*\. Install Hookline again\.\n$/)
+  expect(stderr).toMatch(
+    /^hookline: Cannot find package '.*'.*\. Install Hookline again \(package_missing\)\.\n$/,
+  )
   expect(status).toBe(69)
 })
 

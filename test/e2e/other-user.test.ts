@@ -33,6 +33,7 @@ const asNobody = (...args: string[]) => hookline(args, { cwd: folder.path, unpri
 /** What every message says of a folder that is root's. */
 const refusal = (path: string, mode: string): string =>
   `no permission for user nobody: ${path} belongs to user root, with mode ${mode}; run this as user root, or give user nobody access with chown or chmod`
+const NAMED = "(see hookline help no_permission)\n"
 
 describe.skipIf(!canChangeUser)("a user who is not the owner", () => {
   beforeAll(async () => {
@@ -63,7 +64,7 @@ describe.skipIf(!canChangeUser)("a user who is not the owner", () => {
     async (args, owned, what) => {
       const { status, stdout, stderr } = await asNobody(...args)
       expect([status, stdout]).toEqual([66, ""])
-      expect(stderr).toBe(`${path(what)}: ${refusal(path(owned), "0700")}\n`)
+      expect(stderr).toBe(`${path(what)}: ${refusal(path(owned), "0700")}\n${NAMED}`)
     },
   )
 
@@ -90,7 +91,7 @@ describe.skipIf(!canChangeUser)("a user who is not the owner", () => {
     const { status, stderr } = await asNobody("topics", "-c", "secret.conf")
     expect(status).toBe(66)
     expect(stderr).toBe(
-      `the configuration file secret.conf is not readable: ${refusal(path("secret.conf"), "0600")}; check the path given to -c\n`,
+      `the configuration file secret.conf is not readable: ${refusal(path("secret.conf"), "0600")}; check the path given to -c\n(see hookline help no_configuration)\n`,
     )
   })
 
@@ -113,7 +114,7 @@ describe.skipIf(!canChangeUser)("a user who is not the owner", () => {
     const { status, stderr } = await asNobody("dev")
     expect(status).toBe(74)
     expect(stderr).toBe(
-      `--directory: The log in ${path("hookline-dev")}: its directory can't be made: ${refusal(folder.path, "0755")}\n`,
+      `--directory: The log in ${path("hookline-dev")}: its directory can't be made: ${refusal(folder.path, "0755")}\n${NAMED}`,
     )
   })
 
@@ -126,7 +127,7 @@ describe.skipIf(!canChangeUser)("a user who is not the owner", () => {
       { cwd: path("shut"), env: process.env },
     )
     expect(stderr).toEndWith(
-      `no permission for user nobody: ${path("shut")} belongs to user nobody, with mode 0500; change its mode\n`,
+      `no permission for user nobody: ${path("shut")} belongs to user nobody, with mode 0500; change its mode\n${NAMED}`,
     )
   })
 

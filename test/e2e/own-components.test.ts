@@ -106,9 +106,9 @@ const WRONG: readonly [name: string, module: string, status: number, message: st
     "throws",
     'const a = 1\nthrow new Error("no licence")',
     78,
-    /can't be loaded: no licence \(\/.*\/my\.ts:2\)$/,
+    /can't be loaded: no licence \(\/.*\/my\.ts:2\)$/m,
   ],
-  ["does not parse", "\nexport const = 1", 78, /can't be loaded: .* \(\/.*\/my\.ts:2\)$/],
+  ["does not parse", "\nexport const = 1", 78, /can't be loaded: .* \(\/.*\/my\.ts:2\)$/m],
   ["throws what is no error", "throw undefined", 78, "can't be loaded: undefined"],
   [
     "imports a package that does not exist",
@@ -153,7 +153,7 @@ test("a module that does not exist, and a component that can't be created, are n
   const absent = await hookline(["run", "--components", "none.ts"], { cwd: here })
   expect([absent.status, absent.stderr]).toEqual([
     66,
-    `--components ${join(here, "none.ts")}: does not exist\n`,
+    `--components ${join(here, "none.ts")}: does not exist\n(see hookline help file_unreadable)\n`,
   ])
   const failing = component("Failing", "event").replace(
     "create: () =>",

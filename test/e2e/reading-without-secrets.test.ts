@@ -66,6 +66,7 @@ test("the connection's own section is read, and its problems alone are reported"
         "secretive.conf:18: [connection:other] bootstrap_servers: environment variable",
       ),
       expect.stringContaining("secretive.conf:19: [connection:other] client_id: the file /run/secrets/none"),
+      "(see hookline help unset_variable file_unreadable)",
     ],
   ])
 })

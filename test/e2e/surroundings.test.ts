@@ -28,6 +28,7 @@ test.skipIf(!isLinux)(
     )
     const [, needed] = sentence.exec(failure) ?? []
     expect(needed, failure).toBeDefined()
+    expect(failure).toContain("(see hookline help too_few_descriptors)")
     // how many are open at the start differs by a few
     await using running = await start(Number(needed) + 8)
     expect(await statusOf(running.urls["webhooks"])).toBe(200)
@@ -52,7 +53,11 @@ test.each<[name: string, bytes: Buffer, problem: string | undefined]>([
   writeFileSync(join(folder, "pipelines.conf"), bytes)
   const { status, stdout, stderr } = await hookline(["check"], { cwd: folder })
   if (problem === undefined) expect(stdout).toContain("Configuration OK")
-  else expect({ status, stderr }).toEqual({ status: 78, stderr: `pipelines.conf: ${problem}\n` })
+  else
+    expect({ status, stderr }).toEqual({
+      status: 78,
+      stderr: `pipelines.conf: ${problem}\n(see hookline help invalid_line)\n`,
+    })
 })
 
 test("a configuration that SIGHUP finds half written changes nothing; whole, and swapped by a symbolic link, it takes over", async () => {
@@ -97,7 +102,9 @@ test.skipIf(!isLinux)(
     const script = String.raw`d=$(printf 'caf\351'); mkdir "$d" && cd "$d" && exec "$0" check`
     const { status, stderr } = await runToEnd(["sh", "-c", script, program], { cwd: folder })
     expect(status).toBe(66)
-    expect(stderr).toEndWith(" can't be entered: its name is not UTF-8; rename it\n")
+    expect(stderr).toEndWith(
+      " can't be entered: its name is not UTF-8; rename it\n(see hookline help file_unreadable)\n",
+    )
   },
 )
 

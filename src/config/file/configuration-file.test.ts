@@ -115,18 +115,19 @@ test("a value is interpolated when it is read, and has its problems", () => {
         {
           line: 2,
           text: "environment variable NONE is not set; set it, or give a default: ${NONE:-default}",
+          error: "unset_variable",
         },
       ],
     },
     {
       text: undefined,
       quotable: false,
-      problems: [{ line: 5, text: "the default of ${NONE} can't contain another ${" }],
+      problems: [{ line: 5, text: "the default of ${NONE} can't contain another ${", error: undefined }],
     },
   ])
   expect(read).toEqual([])
   expect(structuredClone(admin)!.texts.get("token")!.value.problems).toEqual([
-    { line: 7, text: "the file /none does not exist" },
+    { line: 7, text: "the file /none does not exist", error: "file_unreadable" },
   ])
   expect(read).toEqual(["/none"])
 })

@@ -2,6 +2,7 @@ import { inSteps, type Steps } from "../../clock/slices.ts"
 import { filesOf, readSource } from "./include.ts"
 import { interpolate, type Environment } from "./interpolate.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"
+import type { StartError } from "../../errors.ts"
 import { enumerate, nearest } from "./nearest.ts"
 import { Problems, type Place, type Problem } from "./problems.ts"
 
@@ -68,7 +69,7 @@ export interface FileValue {
   /** Whether messages may quote it. */
   readonly quotable: boolean
   /** Problems of the interpolation, each with its line. */
-  readonly problems: readonly { readonly line: number; readonly text: string }[]
+  readonly problems: readonly Pick<Problem, "line" | "text" | "error">[]
 }
 
 /** A file of the configuration, as messages name it, and where it lies. */
@@ -100,7 +101,7 @@ export function* readConfigurationFile(
     const [kind, id = "", component = ""] = parts
     const wrong = wrongAddress(parts)
     if (wrong !== undefined) {
-      problems.add(placeOf(section), wrong)
+      problems.add(placeOf(section), wrong, "unknown_section")
       lacksSections = true
       if (kind === "pipeline" && id !== "") pipeline(id).incomplete = true
       continue
@@ -108,7 +109,8 @@ export function* readConfigurationFile(
     const address = parts.join(":")
     const first = addresses.get(address)
     if (first !== undefined) {
-      problems.add(placeOf(section), `duplicate section; move its keys to ${placeFrom(section, first)}`)
+      const text = `duplicate section; move its keys to ${placeFrom(section, first)}`
+      problems.add(placeOf(section), text, "duplicate_section")
       continue
     }
     addresses.set(address, section)
@@ -148,18 +150,20 @@ export const placeFrom = ({ file }: FileSection, other: FileSection): string =>
 
 /** The sections of a file, then those of the files that it includes. */
 function* readSections(bytes: Uint8Array, source: Source, problems: Problems): Steps<FileSection[]> {
-  const report = (location: Place, text: string): void =>
-    problems.add({ ...location, file: source.file }, text)
+  const report = (location: Place, text: string, error: StartError = "invalid_line"): void =>
+    problems.add({ ...location, file: source.file }, text, error)
   const { include, sections } = yield* readIni(bytes, report)
   const all = yield* inSteps(sections, (ini) => sectionOf(ini, source))
   if (include === undefined) return all
   const value = valueOf(include.lines, source)
-  for (const { line, text } of value.problems) report({ line, key: include.key }, text)
+  for (const { line, text, error } of value.problems)
+    report({ line, key: include.key }, text, error ?? "invalid_value")
   if (value.text === undefined) return all
   const place = { file: source.file, line: include.line, key: include.key }
   for (const included of filesOf(value.text, source, place, problems)) {
     const found = readSource(included, source.reads)
-    if (typeof found === "string") problems.add({ file: included.file, line: undefined }, found)
+    if (typeof found === "string")
+      problems.add({ file: included.file, line: undefined }, found, "file_unreadable")
     else all.push(...(yield* readIncluded(found, { ...source, ...included }, problems)))
   }
   return all
@@ -167,8 +171,8 @@ function* readSections(bytes: Uint8Array, source: Source, problems: Problems): S
 
 function* readIncluded(bytes: Uint8Array, source: Source, problems: Problems): Steps<FileSection[]> {
   const { file } = source
-  const { include, sections } = yield* readIni(bytes, (location, text) =>
-    problems.add({ ...location, file }, text),
+  const { include, sections } = yield* readIni(bytes, (location, text, error = "invalid_line") =>
+    problems.add({ ...location, file }, text, error),
   )
   if (include !== undefined)
     problems.add(
@@ -212,7 +216,7 @@ const NO_PROBLEMS: FileValue["problems"] = []
 function valueOf(lines: IniEntry["lines"], environment: Environment): FileValue {
   const problems: FileValue["problems"][number][] = []
   const parts = lines.map(({ text, line }) =>
-    interpolate(text, environment, (problem) => problems.push({ line, text: problem })),
+    interpolate(text, environment, (problem, error) => problems.push({ line, text: problem, error })),
   )
   const sound = parts.filter((part) => part !== undefined)
   const isSound = sound.length === parts.length

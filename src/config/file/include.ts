@@ -59,7 +59,8 @@ export function filesOf(
       )
     else {
       const names = namesIn(resolve(baseDir, dirname(item)), basename(item), reads)
-      if (typeof names === "string") problems.add(place, `the folder ${dirname(item)} ${names}`)
+      if (typeof names === "string")
+        problems.add(place, `the folder ${dirname(item)} ${names}`, "file_unreadable")
       else if (names.length === 0) problems.warn(place, `${item} matches no file`)
       else for (const name of names) add(join(dirname(item), name))
     }

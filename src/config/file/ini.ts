@@ -1,4 +1,5 @@
 import type { Steps } from "../../clock/slices.ts"
+import type { StartError } from "../../errors.ts"
 import { hasRouteLines, isRouterKey } from "./route-lines.ts"
 import type { Place } from "./problems.ts"
 
@@ -48,7 +49,8 @@ interface IniLine {
   readonly line: number
 }
 
-type Report = (location: Place, text: string) => void
+/** @param error by default `invalid_line` */
+type Report = (location: Place, text: string, error?: StartError) => void
 
 /**
  * Names of keys. A line that begins otherwise may be part of a secret that was not indented: messages do not quote it.
@@ -151,7 +153,8 @@ function openSection(
   }
   const first = sections.get(name)
   if (first !== undefined) {
-    report({ line, section: name }, `duplicate section; move its keys to line ${first.line}`)
+    const text = `duplicate section; move its keys to line ${first.line}`
+    report({ line, section: name }, text, "duplicate_section")
     return first
   }
   const section = { name, line, entries: new Map<string, IniEntry>() }
@@ -190,6 +193,9 @@ function readEntry(
   const name = key.toLowerCase()
   const first = entries.get(name)
   if (first === undefined) entries.set(name, { key, line, lines })
-  else report({ ...place, key }, `duplicate key, first set in line ${first.line}; remove one of them`)
+  else {
+    const text = `duplicate key, first set in line ${first.line}; remove one of them`
+    report({ ...place, key }, text, "duplicate_key")
+  }
   return lines
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
+import type { StartError } from "../../errors.ts"
 import { whyUnreadable } from "../../process/paths.ts"
 
 /** The source of substituted values. */
@@ -34,12 +35,12 @@ const FORMS = "${NAME}, ${NAME:-default} or ${file:/path}"
 export function interpolate(
   text: string,
   environment: Environment,
-  report: (text: string) => void,
+  report: (text: string, error?: StartError) => void,
 ): Interpolated | undefined {
   let substituted = false
   let failed = false
-  const fail = (problem: string): string => {
-    report(problem)
+  const fail = (problem: string, error?: StartError): string => {
+    report(problem, error)
     failed = true
     return ""
   }
@@ -48,12 +49,18 @@ export function interpolate(
     if (end === "") return fail("unterminated ${; write $${ for a literal ${")
     substituted = true
     const value = substitute(reference, environment)
-    return typeof value === "string" ? value : fail(value.problem)
+    return typeof value === "string" ? value : fail(value.problem, value.error)
   })
   return failed ? undefined : { text: result, substituted }
 }
 
-function substitute(reference: string, environment: Environment): string | { problem: string } {
+interface Unsubstituted {
+  readonly problem: string
+  /** undefined: the reference itself is wrong. */
+  readonly error?: StartError
+}
+
+function substitute(reference: string, environment: Environment): string | Unsubstituted {
   const { env, baseDir, reads, variables, isReload } = environment
   if (reference.startsWith("file:")) return fileText(reference.slice("file:".length), { baseDir, reads })
   const [, name, otherwise] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(reference) ?? []
@@ -70,19 +77,20 @@ function substitute(reference: string, environment: Environment): string | { pro
       : "set it"
   return {
     problem: `environment variable ${name} is not set; ${mend}, or give a default: \${${name}:-default}`,
+    error: "unset_variable",
   }
 }
 
 function fileText(
   path: string,
   { baseDir, reads }: Pick<Environment, "baseDir" | "reads">,
-): string | { problem: string } {
+): string | Unsubstituted {
   if (path === "") return { problem: "${file:} has no path; write ${file:/run/secrets/name}" }
   const file = resolve(baseDir, path)
   reads?.(file)
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file)).replace(/\r?\n$/, "")
   } catch (error) {
-    return { problem: `the file ${path} ${whyUnreadable(error)}` }
+    return { problem: `the file ${path} ${whyUnreadable(error)}`, error: "file_unreadable" }
   }
 }

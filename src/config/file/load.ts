@@ -50,7 +50,7 @@ export function* loadConfiguration(
     throw new HooklineError(
       "no_input",
       `the configuration file ${chosen} ${whyUnreadable(error)}; ${advice}`,
-      { cause: error },
+      { cause: error, names: ["no_configuration"] },
     )
   }
   return yield* readConfigurationFile(bytes, chosen, { env, baseDir: dirname(path), reads, isReload })

@@ -1,4 +1,4 @@
-import { HooklineError } from "../../errors.ts"
+import { HooklineError, type FaultCode, type StartError } from "../../errors.ts"
 import { enumerateSome } from "./nearest.ts"
 import { camelCase, messageInCode, sectionInCode } from "../options/in-code.ts"
 
@@ -16,6 +16,8 @@ export interface Place {
 /** One problem and its remedy. Never holds a secret or a substituted value. */
 export interface Problem extends Place {
   readonly text: string
+  /** Its name; undefined: it is a warning. */
+  readonly error?: StartError | undefined
 }
 
 /** What reading the file has found. */
@@ -33,13 +35,17 @@ export class Problems {
 
   constructor(file: string | undefined, known: Known = {}) {
     this.file = file
-    for (const problem of known.problems ?? []) this.add(problem, problem.text)
+    for (const problem of known.problems ?? []) this.add(problem, problem.text, problem.error)
     for (const warning of known.warnings ?? []) this.warn(warning, warning.text)
   }
 
   /** Adds a problem, once: a default's is found in each section that it serves. */
-  add(location: Place, text: string): void {
-    this.#add(this.#problems, { ...location, text })
+  add(
+    location: Place,
+    text: string,
+    error: StartError = location.key === undefined ? "invalid_configuration" : "invalid_value",
+  ): void {
+    this.#add(this.#problems, { ...location, text, error })
   }
 
   /** Adds a warning, which keeps nothing from running. */
@@ -92,8 +98,8 @@ export class Problems {
     )
   }
 
-  #add(to: Map<string, Problem>, { file = this.file, line, section, key, text }: Problem): void {
-    to.set([file, line, section, key, text].join("\0"), { file, line, section, key, text })
+  #add(to: Map<string, Problem>, { file = this.file, line, section, key, text, error }: Problem): void {
+    to.set([file, line, section, key, text].join("\0"), { file, line, section, key, text, error })
   }
 
   #sorted(found: ReadonlyMap<string, Problem>): readonly Problem[] {
@@ -111,9 +117,14 @@ export class Problems {
     })
   }
 
+  /** An error with one line per problem. */
+  toError(code: FaultCode = "config"): HooklineError {
+    return new HooklineError(code, this.lines.join("\n"), { names: this.all.map(({ error }) => error!) })
+  }
+
   /** @throws HooklineError `config`, with one line per problem, if any */
   throwIfAny(): void {
-    if (this.#problems.size > 0) throw new HooklineError("config", this.lines.join("\n"))
+    if (this.#problems.size > 0) throw this.toError()
   }
 }
 

@@ -1,5 +1,6 @@
 import { resolve } from "node:path"
 import { suggest } from "../file/nearest.ts"
+import type { StartError } from "../../errors.ts"
 import { camelCase } from "./in-code.ts"
 import { checkRelations } from "./relations.ts"
 import {
@@ -102,7 +103,8 @@ class SectionReader implements Resolved<OptionSet> {
   readonly isDefault = (key: string): boolean =>
     this.isGiven(key) && this.#valueInCode(key) === undefined && this.#found.section?.texts.has(key) !== true
 
-  readonly wrong = (key: string, text: string): void => this.#report(this.where(key), text)
+  readonly wrong = (key: string, text: string): void =>
+    this.#report(this.where(key), text, WORDINGS.find(([wording]) => wording.test(text))?.[1])
 
   readonly warn = (key: string, text: string): void => {
     this.#isSilent = false
@@ -125,16 +127,18 @@ class SectionReader implements Resolved<OptionSet> {
   reportUnknown(strange?: (key: string) => string | undefined): void {
     const { options } = this.#section
     const { section, inCode } = this.#found
+    const report = (place: Place, ...[what, key, names]: Parameters<typeof unknown>): void =>
+      this.#report(place, strange?.(key) ?? unknown(what, key, names), "unknown_key")
     for (const [key, text] of section?.texts ?? []) {
       if (Object.hasOwn(options, key)) continue
       reportInterpolation(text, this.#report)
-      this.#report(placeOfText(text), strange?.(key) ?? unknown("key", key, Object.keys(options)))
+      report(placeOfText(text), "key", key, Object.keys(options))
     }
     if (inCode === undefined) return
     const namesInCode = Object.keys(options).map(camelCase)
     for (const [key, value] of Object.entries(inCode)) {
       if (value !== undefined && !namesInCode.includes(key))
-        this.#report(this.#placeInCode(key), strange?.(key) ?? unknown("option", key, namesInCode))
+        report(this.#placeInCode(key), "option", key, namesInCode)
     }
   }
 
@@ -203,11 +207,17 @@ class SectionReader implements Resolved<OptionSet> {
     return { line: "code", section: this.#found.address, key }
   }
 
-  readonly #report = (place: Place, text: string): void => {
+  readonly #report = (place: Place, text: string, error?: StartError): void => {
     this.#isSound = false
-    this.#problems.add(place, text)
+    this.#problems.add(place, text, error)
   }
 }
+
+/** The names of problems by how sections' checks begin to say them; of others it is `invalid_value`. */
+const WORDINGS: readonly (readonly [RegExp, StartError])[] = [
+  [/^is (?:missing|required)\b/, "missing_key"],
+  [/^(?:has no effect|conflicts with|is not used by)\b/, "conflicting_keys"],
+]
 
 const unknown = (what: "key" | "option", key: string, names: readonly string[]): string =>
   `unknown ${what}${suggest(key, names, (name) => `\`${name}\``)}`
@@ -226,17 +236,17 @@ export function checkDefaults(
   const names = Object.keys(options)
   for (const [key, text] of defaults.texts) {
     const option = names.includes(key) ? options[key] : undefined
-    reportInterpolation(text, (place, problem) => problems.add(place, problem))
+    reportInterpolation(text, problems.add.bind(problems))
     const read = option && readText(option, text, defined)
-    if (option === undefined) problems.add(placeOfText(text), unknown("key", key, names))
+    if (option === undefined) problems.add(placeOfText(text), unknown("key", key, names), "unknown_key")
     else if (read instanceof WrongValue) problems.add(placeOfText(text), read.message)
   }
 }
 
 const placeOfText = ({ file, line, section, key }: FileText): Place => ({ file, line, section, key })
 
-function reportInterpolation(text: FileText, report: (place: Place, text: string) => void): void {
-  for (const it of text.value.problems) report({ ...placeOfText(text), line: it.line }, it.text)
+function reportInterpolation(text: FileText, report: Problems["add"]): void {
+  for (const it of text.value.problems) report({ ...placeOfText(text), line: it.line }, it.text, it.error)
 }
 
 /** Absolute paths of the files that a section's options name to be read. */

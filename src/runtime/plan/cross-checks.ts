@@ -46,6 +46,7 @@ export function* checkConnections({
       problems.add(
         location,
         `is missing and there are several connections; it is one of ${enumerate(ids, "or")}`,
+        "missing_key",
       )
     } else if (ids.length === 0 && !noneReported) {
       noneReported = true

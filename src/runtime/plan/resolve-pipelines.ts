@@ -229,11 +229,13 @@ export function sectionsByComponent(
       const names = components.flatMap(({ title, aliases }) => [title, ...aliases])
       const own =
         nearest(name, names) === undefined ? "; or name the module that defines it with --components" : ""
-      problems.add(location, `unknown component${suggest(name, names, (known) => known)}${own}`)
+      const text = `unknown component${suggest(name, names, (known) => known)}${own}`
+      problems.add(location, text, "unknown_section")
     } else if (first === undefined) sections.set(component, section)
     else {
       const where = placeFrom(section, first)
-      problems.add(location, `is the same section as [${first.name}]; move its keys to ${where}`)
+      const text = `is the same section as [${first.name}]; move its keys to ${where}`
+      problems.add(location, text, "duplicate_section")
     }
   }
   return { sections, hasUnknown }

@@ -13,7 +13,7 @@ import { documents, sectionRoutes } from "./documents.ts"
 import { copyOf, withLinks, type Links } from "./links.ts"
 import { senderPages } from "./senders.ts"
 import { descriptionOf, textOf, titleOf, type Page } from "./page.ts"
-import { folderGroup, groupsOf, llmsText } from "./sidebar.ts"
+import { groupsOf, llmsText } from "./sidebar.ts"
 
 const root = join(import.meta.dir, "../..")
 const site = join(import.meta.dir, "..")
@@ -62,8 +62,6 @@ const sidebar = [
   single("Refusals and errors", "errors"),
   single("The proof", "proof"),
   ...subjects,
-  ...folderGroup("Cookbook", "cookbook", pages),
-  ...folderGroup("Migrating", "migrating", pages),
   single("Admin API", "admin-api"),
 ]
 

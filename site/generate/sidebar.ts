@@ -25,14 +25,6 @@ export function groupsOf(index: Page, links: Links): Group[] {
   return groups
 }
 
-/** The pages of a folder. */
-export const folderGroup = (label: string, folder: string, pages: readonly Page[]): Group[] => {
-  const items = pages
-    .filter(({ route }) => route.startsWith(`${folder}/`))
-    .map((page) => ({ label: titleOf(page), link: `/${page.route}/` }))
-  return items.length === 0 ? [] : [{ label, items }]
-}
-
 /** Each page's Markdown with what it is about, for language models: https://llmstxt.org */
 export function llmsText(start: Page, pages: readonly Page[]): string {
   const list = (route: RegExp): string =>

@@ -19,6 +19,7 @@ const SESSIONS = [
   "docs/command-line.md",
   "docs/replay.md",
   "docs/admin.md",
+  "docs/cookbook/laptop.md",
 ]
 /** Has commands for root: test/long/deploy-machine.test.ts and test/long/deploy-compose.test.ts run them. */
 const DEPLOYING = "docs/deploying.md"

@@ -95,7 +95,7 @@ describe("check", () => {
     await Bun.write(file, configuration)
     withPemFiles(configuration, folder.path)
     const { stderr } = await hookline(["check", "-c", file])
-    return stderr.replace(/^warning: .*\n/gm, "")
+    return stderr.replace(/^(?:warning: |\(see hookline help ).*\n/gm, "")
   }
   const clientCa = "tls_certificate = c.pem\ntls_key = k.pem\ntls_client_ca = ca.pem"
   const other = "[pipeline:b:WebHookSource]\npath = /b\n[pipeline:b:BrokerSink]\ntopic = b"

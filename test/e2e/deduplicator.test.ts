@@ -213,6 +213,7 @@ test("check says what is wrong, and prints no password", async () => {
       'b:Deduplicator key: "path" is not header:Name',
       'b:Deduplicator window: "0s" must be from 1s t',
       "c:Deduplicator store: its value is not embedd",
+      "(see hookline help missing_key invalid_value)",
       "",
     ],
   )

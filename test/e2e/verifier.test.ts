@@ -312,6 +312,7 @@ test("check asks for what a provider needs, at its line, without a secret", asyn
     "p8 secret: is empty; expected a list (commas or lines) of secrets in the provider's own form, or remove the key",
     expect.stringContaining('p9 tolerance: "5 minutes" is not a duration'),
     "p10 secret: its value is empty; expected a list (commas or lines) of secrets in the provider's own form",
+    "(see hookline help invalid_value missing_key conflicting_keys)",
   ])
   const places = stderr.split("\n").map((line) => Number(/^p\.conf:(\d+)/.exec(line)?.[1]))
   expect(places[0]).toBe(9)

@@ -52,7 +52,7 @@ topic = shared`
   for (const command of ["check", "run"]) {
     const { status, stderr } = await hookline([command, "-c", file])
     expect(status).toBe(78)
-    const lines = stderr.trim().split("\n")
+    const lines = stderr.trim().split("\n").slice(0, -1)
     expect(lines.map((line) => line.slice(line.search(/\[(connection|pipeline)/))).toSorted()).toEqual(
       problems.toSorted(),
     )
@@ -106,6 +106,7 @@ test("a port in use and a file that a worker can't read are reported once, and n
   expect([busy.status, busy.stdout]).toEqual([69, ""])
   expect(busy.stderr.trim().split("\n")).toEqual([
     expect.stringContaining(`can't listen on 127.0.0.1:${other.port}: the port is in use`),
+    "(see hookline help port_in_use)",
   ])
 
   const port = await freePort()
@@ -119,7 +120,10 @@ test("a port in use and a file that a worker can't read are reported once, and n
 
   const broken = await run({ port, more: "[pipeline:webhooks:Validator]\nschema = none.json" })
   expect(broken.status).not.toBe(0)
-  expect(broken.stderr.trim().split("\n")).toEqual([expect.stringContaining("none.json")])
+  expect(broken.stderr.trim().split("\n")).toEqual([
+    expect.stringContaining("none.json"),
+    "(see hookline help file_unreadable)",
+  ])
   // nobody listens there any more
   const last = await startHookline(workersConf({ port }), { folder })
   expect(await last.stop()).toBe(0)

@@ -38,7 +38,7 @@ async function succeed(command: readonly string[], cwd: string, input?: string):
   return output
 }
 
-/** As the README shows it, and what a wrong use of it must not compile. */
+/** As docs/library.md shows it, and what a wrong use of it must not compile. */
 const SAMPLE = `
 import {
   Application, Pipeline, Dropped, brokerSink, deduplicator, defineComponent, enricher, kafkaConnection, option,
@@ -326,9 +326,9 @@ console.log(JSON.stringify({ undocumented, documented: new Set(documented).size,
   expect(shown.completed).toEqual(expect.arrayContaining([...PROVIDER_NAMES]))
 })
 
-test("what README, docs/library.md and docs/verify.md show compiles", async () => {
+test("what docs/library.md and docs/verify.md show compiles", async () => {
   const files: string[] = []
-  for (const page of ["README.md", "docs/library.md", "docs/verify.md"]) {
+  for (const page of ["docs/library.md", "docs/verify.md"]) {
     const blocks = readFileSync(join(installed, page), "utf8").matchAll(/^```ts\n([^]*?)^```$/gm)
     for (const [, code = ""] of blocks) {
       const file = `shown-${files.length}.ts`

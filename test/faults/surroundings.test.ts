@@ -391,7 +391,7 @@ registry_url = http://registry.hookline.example`.replace(
       const four = await runToEnd([...withoutIpv4, ...cli, "run", "-c", join(folder, "pipelines.conf")])
       expect(four).toMatchObject({
         status: 69,
-        stderr: `[admin] listen: can't listen on 127.0.0.1:0: the host is not an address of this machine, or set listen = off\n`,
+        stderr: `[admin] listen: can't listen on 127.0.0.1:0: the host is not an address of this machine, or set listen = off\n(see hookline help address_not_local)\n`,
       })
     },
     TIME_LIMIT_MS,

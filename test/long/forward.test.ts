@@ -259,7 +259,7 @@ test("one process at a time forwards under a name; another name has a position o
   const second = await run("log/payments", receiver.url)
   expect(second.status).toBe(69)
   expect(second.stderr).toMatch(
-    /^The position of forward log-payments is being written to by process \d+.*; stop that one, or name another --name\n$/,
+    /^The position of forward log-payments is being written to by process \d+.*; stop that one, or name another --name\n\(see hookline help log_locked\)\n$/,
   )
   const removed = await run("remove", "log-payments")
   expect(removed.status).toBe(69)

@@ -9,7 +9,7 @@ import type { JwtForm } from "../schemes/jwt.ts"
 
 const serverOnly = (_form?: unknown): Family => ({
   family: "server",
-  requires: [[]],
+  requires: [],
   covers: () => ({ body: "none", time: false, id: false }),
   verifier() {
     throw new WrongSetting("provider", "it is verified by hookline/verify/server, on Node.js, Bun or Deno")

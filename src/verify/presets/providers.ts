@@ -104,7 +104,7 @@ export function describeRequired({ requires }: Family): string {
 
 /** What the signatures cover with the first alternative of the required keys. */
 export function usualCoverage({ covers, requires }: Family): Coverage {
-  return covers(Object.fromEntries(requires[0]!.map((key) => [key, "any"])) as VerifierSettings)
+  return covers(Object.fromEntries((requires[0] ?? []).map((key) => [key, "any"])) as VerifierSettings)
 }
 
 function checkTolerance({ tolerance }: VerifierSettings): void {

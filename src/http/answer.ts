@@ -1,4 +1,3 @@
-import { STATUS_CODES } from "node:http"
 import { steadyMs } from "../clock/clock.ts"
 import { mediaType } from "../forms/body-format.ts"
 import type { Processor } from "../pipeline/event.ts"
@@ -52,9 +51,11 @@ export const KNOWN_REFUSALS: readonly Rejected[] = Object.values(REFUSALS).filte
   ({ status }) => status !== 404,
 )
 
-/** The phrases of RFC 9110; Node's are of RFC 7231 for two. */
-const TITLES: { readonly [status: number]: string | undefined } = {
-  ...STATUS_CODES,
+/** A status's phrase in RFC 9110; Node's are of RFC 7231 for two. Its module takes 5 ms to load, at the first refusal. */
+export const phraseOf = (status: number): string | undefined =>
+  PHRASES[status] ?? process.getBuiltinModule("node:http").STATUS_CODES[status]
+
+const PHRASES: { readonly [status: number]: string } = {
   413: "Content Too Large",
   422: "Unprocessable Content",
 }
@@ -93,7 +94,7 @@ export function problem(
 ): Response {
   const own = { "X-Request-Id": requestId, ...(close ? { Connection: "close" } : {}) }
   if (bodiless) return new Response(null, { status, headers: { ...headers, ...own } })
-  const title = TITLES[status] ?? (status < 500 ? "Client Error" : "Server Error")
+  const title = phraseOf(status) ?? (status < 500 ? "Client Error" : "Server Error")
   const type = status === 401 ? UNAUTHORIZED : (PROBLEM_TYPES.get(reason) ?? "about:blank")
   return new Response(JSON.stringify({ type, title, status, detail, request_id: requestId }), {
     status,

@@ -1,6 +1,5 @@
-import { STATUS_CODES } from "node:http"
 import { HooklineError } from "../../errors.ts"
-import { problemType } from "../../http/answer.ts"
+import { phraseOf, problemType } from "../../http/answer.ts"
 
 /** An answer of the API that is an error of its caller, or of what it asks. */
 export class ApiError extends Error {
@@ -33,7 +32,7 @@ export const API_ERRORS: { readonly [status: number]: string | undefined } = {
 export function problem(status: number, detail: string, headers: ApiError["headers"] = {}): Response {
   const name = API_ERRORS[status]
   const type = name === undefined ? "about:blank" : problemType(name)
-  const body = { type, title: STATUS_CODES[status] ?? "Error", status, detail }
+  const body = { type, title: phraseOf(status) ?? "Error", status, detail }
   return new Response(JSON.stringify(body), {
     status,
     headers: { ...headers, "Content-Type": "application/problem+json" },

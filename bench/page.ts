@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { budget, sizesTable } from "./budget.ts"
+import { budget, missedLines, sizesTable } from "./budget.ts"
 import type { Sample } from "./measure.ts"
 import { medianSample } from "./median.ts"
 import { parts, type Part } from "./parts.ts"
@@ -24,9 +24,15 @@ export async function writePage(results: Results): Promise<void> {
   const pictures = draw(results)
   for (const { name, svg } of pictures) await Bun.write(join(DOCS, name), svg)
   const images = pictures.map(({ name, title }) => `![${title}](${name})\n\n`).join("")
-  const table = markdownTable(["", "budget", "measured", "met"], budget(results))
+  const lines = budget(results)
+  const table = markdownTable(["", "budget", "measured", "met"], lines)
+  const missed = `Why the missed ones are missed, in short; [in detail](#missed-budgets):\n\n${missedLines(lines)}`
   const many = results.sizes === undefined ? "" : `${manyPipelines(results.sizes)}\n\n`
-  await writeBetween(BEGIN, END, `${images}## The budget\n\n${table}\n\n${many}${sections(results)}`)
+  await writeBetween(
+    BEGIN,
+    END,
+    `${images}## The budget\n\n${table}\n\n${missed}\n\n${many}${sections(results)}`,
+  )
 }
 
 /** Keeps what was measured, beside what other runs measured. */

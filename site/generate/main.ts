@@ -8,6 +8,7 @@ import { bundle } from "../../scripts/build-verify.ts"
 import { whyPage } from "./why.ts"
 import { adminApiDocument } from "../../scripts/admin-api-document.ts"
 import { apiPage, type OpenApi } from "./api.ts"
+import { libraryPage } from "./library.ts"
 import { proofPage } from "./proof.ts"
 import { documents, sectionRoutes } from "./documents.ts"
 import { copyOf, withLinks, type Links } from "./links.ts"
@@ -41,6 +42,7 @@ const others = [
   ...(await senderPages()),
   whyPage(site),
   apiPage(document),
+  libraryPage(root),
   proofPage(read("docs/reliability.md")),
 ]
 const pages = [start, ...others]
@@ -62,6 +64,7 @@ const sidebar = [
   single("Refusals and errors", "errors"),
   single("The proof", "proof"),
   ...subjects,
+  single("Library API", "library-api"),
   single("Admin API", "admin-api"),
 ]
 

@@ -1,26 +1,20 @@
-import type { Links } from "./links.ts"
-import { withLinks } from "./links.ts"
+import { withLinks, type Links } from "./links.ts"
 import { descriptionOf, plain, titleOf, type Page } from "./page.ts"
 
-export interface Group {
+interface Group {
   readonly label: string
-  readonly items: readonly { readonly label: string; readonly link: string }[]
-  readonly collapsed?: boolean
+  readonly items: { readonly label: string; readonly link: string }[]
 }
 
 /** The tables of docs/README.md, as groups: a row's first link, by its first cell. */
 export function groupsOf(index: Page, links: Links): Group[] {
-  const groups: Group[] = []
-  let label = "Situations"
+  const groups: Group[] = [{ label: "Situations", items: [] }]
   for (const line of withLinks(index, links, "/").split("\n")) {
-    label = /^(\w.*):$/.exec(line)?.[1] ?? label
+    const label = /^(\w.*):$/.exec(line)?.[1]
+    if (label !== undefined) groups.push({ label, items: [] })
     const [, first = "", second = ""] = /^\| (.*?) \| (.*) \|$/.exec(line) ?? []
     const link = /\]\((\/[^)]*)\)/.exec(`${first}${second}`)?.[1]
-    if (link === undefined) continue
-    const items = [{ label: plain(first).trim(), link }]
-    const group = groups.find((it) => it.label === label)
-    if (group === undefined) groups.push({ label, items })
-    else groups[groups.indexOf(group)] = { label, items: [...group.items, ...items] }
+    if (link !== undefined) groups.at(-1)!.items.push({ label: plain(first).trim(), link })
   }
   return groups
 }

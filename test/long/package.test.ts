@@ -328,7 +328,7 @@ console.log(JSON.stringify({ undocumented, documented: new Set(documented).size,
 
 test("what docs/library.md and docs/verify.md show compiles", async () => {
   const files: string[] = []
-  for (const page of ["docs/library.md", "docs/verify.md"]) {
+  for (const page of ["docs/library.md", "docs/verify.md", "docs/cookbook/stripe-to-postgres.md"]) {
     const blocks = readFileSync(join(installed, page), "utf8").matchAll(/^```ts\n([^]*?)^```$/gm)
     for (const [, code = ""] of blocks) {
       const file = `shown-${files.length}.ts`

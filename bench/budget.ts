@@ -194,7 +194,7 @@ export function sizesTable(sizes: Sizes): [head: string[], rows: string[][]] {
     const each = (of: (it: SizeSample) => number, limit: number, digits: number): string => {
       const more = of(it) - of(one)
       // less than one pipeline takes is the noise of the measurement
-      if (more <= 0) return ""
+      if (!(more > 0)) return ""
       return bounded(
         more / (Number(pipelines) - 1),
         isMany(pipelines) ? limit : Number.POSITIVE_INFINITY,

@@ -55,7 +55,7 @@ export function partTable(part: Part, { samples }: PartResult): string {
 
 /** The lines of the budget for numbers of pipelines. */
 function manyPipelines({ measured, machine, rounds, sizes }: SizesResult): string {
-  const how = `Pipelines on the embedded log, each with a Verifier, a path and a topic of its own; ${measured}, ${machine}; medians of ${rounds}. Times are the processor's, of all threads; "each" is what a pipeline adds to a process with one, empty where that is below the noise; bold is beyond the budget, which is for 10,000 and more: with fewer, compilation and the growth of the heap take most.`
+  const how = `Pipelines on the embedded log, each with a Verifier, a path and a topic of its own; ${measured}, ${machine}; medians of ${rounds}. Times are the processor's, of all threads; "each" is what a pipeline adds to a process with one, empty where that is below the noise or was not measured; bold is beyond the budget, which is for 10,000 and more: with fewer, compilation and the growth of the heap take most.`
   return `${how}\n\n${markdownTable(...sizesTable(sizes))}`
 }
 

@@ -143,7 +143,10 @@ export async function postToEach({ url }: StartedHookline, pipelines: number): P
   const post = async (): Promise<void> => {
     for (let at = next++; at < pipelines - 1; at = next++) {
       const { ok, status } = await fetch(`${origin}/idle/${at}`, { method: "POST", body: "{}", headers })
-      if (!ok) throw new Error(`an idle pipeline answered ${status}`)
+      if (ok) continue
+      // ends the others, too
+      next = pipelines
+      throw new Error(`an idle pipeline answered ${status}`)
     }
   }
   await Promise.all(Array.from({ length: 16 }, post))

@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import { temporaryFolder } from "../test/support/hookline.ts"
 import { freePort } from "../test/support/ports.ts"
-import { idlePipeline } from "./hookline.ts"
+import { idlePipeline, type StartedHookline } from "./hookline.ts"
 import { medianSample } from "./median.ts"
 import { cpuMicroseconds, residentMiB } from "./process.ts"
 import { times } from "./rounds.ts"
@@ -9,7 +9,7 @@ import { postToEach, withMany, type How } from "./scale-loop.ts"
 
 /** What a number of pipelines costs, each with a Verifier, a path and a topic of its own on the embedded log. */
 export interface SizeSample {
-  /** Resident: at rest, and once each pipeline has had an event. */
+  /** Resident: at rest, and once each pipeline has had an event; NaN, null in a file: not measured. */
   readonly restMiB: number
   readonly usedMiB: number
   /** Milliseconds of the processor, all threads: of the start, of `check`, of a reload that adds one pipeline. */
@@ -63,9 +63,7 @@ const sample = (how: How): Promise<SizeSample> =>
       void (bytes = (await (await fetch(`${adminUrl}/metrics`)).bytes()).length)
     await scrape()
     const { turnCpuMs: scrapeTurnMs } = await turns(scrape)
-    await postToEach(started, how.pipelines)
-    await Bun.sleep(SETTLED_MS)
-    const usedMiB = residentMiB(pid)
+    const usedMiB = await afterOneEach(started, how.pipelines)
     await scrape()
     return {
       restMiB,
@@ -81,6 +79,17 @@ const sample = (how: How): Promise<SizeSample> =>
       metricsMB: bytes / 1e6,
     }
   })
+
+/** Memory once each pipeline has had an event; NaN: the log has not made all their topics yet, and answers 503. */
+async function afterOneEach(started: StartedHookline, pipelines: number): Promise<number> {
+  const isWhole = await postToEach(started, pipelines).then(
+    () => true,
+    () => false,
+  )
+  if (!isWhole) return Number.NaN
+  await Bun.sleep(SETTLED_MS)
+  return residentMiB(started.pid)
+}
 
 async function check(configuration: string, { checkout }: How): Promise<number> {
   using folder = temporaryFolder()

@@ -6,12 +6,24 @@
  * before. Without either it needs the release's commit and key, and prints the commands that publish.
  */
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { outputOf } from "../test/support/child.ts"
 import { buildBinary, TARGETS } from "./release/binaries.ts"
+import { packageChart } from "./release/chart.ts"
+import { buildDebianPackage, DEBIAN_ARCHITECTURES } from "./release/debian.ts"
+import { makeBaseImage, storageIn, writeImage, type Buildah } from "./release/image.ts"
 import {
   changelogHeading,
   isInChangelog,
@@ -31,62 +43,95 @@ const { values: flags } = parseArgs({
     "dry-run": { type: "boolean", default: false },
     twice: { type: "boolean", default: false },
     prepare: { type: "string" },
-    out: { type: "string", default: join(ROOT, "dist/release") },
+    out: { type: "string" },
   },
 })
+
+interface Making {
+  /** The commit that the files are of. */
+  readonly commit: string
+  /** Its time, in seconds. */
+  readonly epoch: number
+  readonly buildah: Buildah
+  /** Whether the image starts from the one of a registry. */
+  readonly pulls: boolean
+}
 
 async function main(): Promise<void> {
   const today = new Date().toISOString().slice(0, 10)
   if (flags.prepare !== undefined) return prepare(flags.prepare, today)
-  const out = resolve(flags.out)
+  const out = resolve(flags.out ?? join(ROOT, "dist/release"))
   const version = versionOf(ROOT)
   const isRehearsal = flags["dry-run"]
   const problems = isRehearsal ? [] : await reasonsAgainst(version)
   if (problems.length > 0) throw new Error(`not released:\n  ${problems.join("\n  ")}`)
+  if (flags.out === undefined) rmSync(out, { recursive: true, force: true })
+  else if (existsSync(out) && readdirSync(out).length > 0) throw new Error(`${out} is not empty`)
 
   mkdirSync(CACHE, { recursive: true })
   const work = mkdtempSync(join(tmpdir(), "hookline-release-"))
   try {
-    rmSync(out, { recursive: true, force: true })
-    await make(join(work, "first"), out)
+    // changes that are not committed are a commit of no branch; without any, it prints nothing
+    const author = ["-c", "user.name=dry run", "-c", "user.email=dry-run@localhost"]
+    const stash = ["git", ...author, "stash", "create"]
+    const changed = isRehearsal ? (await outputOf(stash, { cwd: ROOT })).trim() : ""
+    const commit = changed === "" ? "HEAD" : changed
+    const time = await outputOf(["git", "log", "-1", "--format=%ct", commit], { cwd: ROOT })
+    const buildah = await storageIn(join(work, "images"))
+    const making: Making = { commit, epoch: Number(time), buildah, pulls: !isRehearsal }
+    if (isRehearsal) await makeBaseImage(ROOT, buildah, work)
+    await make(making, join(work, "first"), out)
     if (flags.twice) {
-      await make(join(work, "second"), join(work, "again"))
+      await make(making, join(work, "second"), join(work, "again"), join(work, "first"))
       compare(out, join(work, "again"))
     }
-    await sign(out, version, process.env[KEY_VARIABLE] ?? (await throwAwayKey(work)))
+    await sign(out, version, isRehearsal ? await throwAwayKey(work) : process.env[KEY_VARIABLE]!)
   } finally {
     rmSync(work, { recursive: true })
   }
   list(out)
   if (flags.twice) console.log("\nMade twice: the same bytes, the signature apart.")
-  if (isRehearsal) {
-    if (!isInChangelog(ROOT))
-      console.log(
-        `\nNot prepared yet: npm run release -- --prepare ${version} makes of CHANGELOG.md's Unreleased: ${changelogHeading(version, today).trim()}`,
-      )
-    console.log("\nA dry run: nothing was published.")
-  } else
-    console.log(`\nPublished by these commands, where their credentials are:\n${publishing(out, version)}`)
+  if (!isRehearsal) {
+    const commands = publishing(out, version).map((command) => `  ${command}\n`)
+    console.log(`\nPublished by these commands, where their credentials are:\n\n${commands.join("")}`)
+    return
+  }
+  const heading = changelogHeading(version, today).trim()
+  if (!isInChangelog(ROOT))
+    console.log(`\nUnreleased becomes "${heading}" by: npm run release -- --prepare ${version}`)
+  console.log("\nA dry run: nothing was published, and the key of the signature was thrown away.")
 }
 
-/** Makes everything in a folder from the files of the last commit. */
-async function make(source: string, out: string): Promise<void> {
+/** Makes everything in a folder from the files of a commit. @param installed a folder that has the packages already */
+async function make(
+  { commit, epoch, buildah, pulls }: Making,
+  source: string,
+  out: string,
+  installed?: string,
+): Promise<void> {
   mkdirSync(source)
   mkdirSync(out, { recursive: true })
-  const commit = join(source, "commit.tar")
-  await outputOf(["git", "archive", "--output", commit, "HEAD"], { cwd: ROOT })
-  await outputOf(["tar", "-xf", commit, "-C", source])
-  rmSync(commit)
+  const files = `${source}.tar`
+  await outputOf(["git", "archive", "--output", files, commit], { cwd: ROOT })
+  await outputOf(["tar", "-xf", files, "-C", source])
   const problems = versionProblems(source)
   if (problems.length > 0) throw new Error(problems.join("\n"))
   const version = versionOf(source)
   const named = (rest: string): string => join(out, `hookline-${version}${rest}`)
 
+  await packageChart(source, join(out, `hookline-chart-${version}.tgz`))
+  const image = { buildah, folder: dirname(source), epoch, pulls }
+  await writeImage(source, image, `hookline:${version}`, named(`-image-linux-${process.arch}.tar`))
   const install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
-  await outputOf(install, { cwd: source })
+  const copy = ["cp", "--archive", "--link", join(installed ?? "", "node_modules"), source]
+  await outputOf(installed === undefined ? install : copy, { cwd: source })
   await outputOf(["npm", "pack", "--silent", "--pack-destination", out], { cwd: source })
-  for (const target of Object.keys(TARGETS)) await buildBinary(source, target, named(`-${target}`), CACHE)
-  writeFileSync(named(".cdx.json"), readFileSync(join(source, "sbom.cdx.json")))
+  for (const target of Object.keys(TARGETS)) {
+    const binary = named(`-${target}`)
+    await buildBinary(source, target, binary, CACHE)
+    if (target in DEBIAN_ARCHITECTURES) await buildDebianPackage(source, { target, binary }, out, epoch)
+  }
+  copyFileSync(join(source, "sbom.cdx.json"), named(".cdx.json"))
 
   const host = named(`-${process.platform}-${process.arch}`)
   const printed = (await outputOf([host, "--version"])).trim()
@@ -98,6 +143,7 @@ const digestOf = (file: string): string => createHash("sha256").update(readFileS
 
 function compare(out: string, again: string): void {
   const names = readdirSync(out)
+  if (!Bun.deepEquals(names.toSorted(), readdirSync(again).toSorted())) throw new Error("not the same files")
   const different = names.filter((name) => digestOf(join(out, name)) !== digestOf(join(again, name)))
   if (different.length > 0) throw new Error(`made twice, these differ: ${different.join(", ")}`)
 }
@@ -110,7 +156,7 @@ async function sign(out: string, version: string, key: string): Promise<void> {
   writeFileSync(join(out, SUMS), sums.join(""))
   const comment = ["-t", `hookline ${version}`]
   await outputOf(["minisign", "-S", "-s", key, "-m", SUMS, ...comment], { cwd: out })
-  // the public half, which is in SECURITY.md too
+  // users have the public half from elsewhere
   await outputOf(["minisign", "-R", "-s", key, "-p", "minisign.pub"], { cwd: out })
   await outputOf(["minisign", "-V", "-p", "minisign.pub", "-m", SUMS], { cwd: out })
   await outputOf(["sha256sum", "--check", "--strict", SUMS], { cwd: out })
@@ -157,8 +203,17 @@ async function prepare(version: string, date: string): Promise<void> {
   console.log(`Next: git commit -am "Version ${version}" && git tag v${version} && npm run release`)
 }
 
-const publishing = (out: string, version: string): string =>
-  [`npm publish --provenance ${join(out, `hookline-${version}.tgz`)}`].map((it) => `  ${it}`).join("\n")
+function publishing(out: string, version: string): string[] {
+  const image = join(out, `hookline-${version}-image-linux-${process.arch}.tar`)
+  return [
+    `git push origin v${version}`,
+    `npm publish --access public ${join(out, `hookline-${version}.tgz`)}`,
+    `buildah pull docker-archive:${image}`,
+    `buildah push --format v2s2 localhost/hookline:${version} docker://$REGISTRY/hookline:${version}`,
+    `helm push ${join(out, `hookline-chart-${version}.tgz`)} oci://$REGISTRY/charts`,
+    `# and all files of ${out} to where they are downloaded`,
+  ]
+}
 
 await main().catch((error: Error) => {
   console.error(error.message)

@@ -10,7 +10,8 @@ const PLACES: readonly (readonly [file: string, around: RegExp])[] = [
   ["deploy/helm/hookline/Chart.yaml", /(?<=^(?:version|appVersion): )\S+/gm],
   ["deploy/Dockerfile", /(?<=hookline:)\d\S+/g],
   ["deploy/compose.yaml", /(?<=hookline:)\d\S+/g],
-  ["docs/deploying.md", /(?<=hookline[:_-])\d+\.\d+\.\d+/g],
+  ["docs/deploying.md", /(?<=hookline:)\d+\.\d+\.\d+/g],
+  ["docs/installing.md", /(?<=hookline(?:-chart)?[:_-])\d+\.\d+\.\d+/g],
 ]
 const GENERATED: readonly (readonly [file: string, version: RegExp])[] = [
   ["package-lock.json", /(?<=^\s*"version": ")[^"]+/m],

@@ -23,6 +23,8 @@ const SESSIONS = [
 ]
 /** Has commands for root: test/long/deploy-machine.test.ts and test/long/deploy-compose.test.ts run them. */
 const DEPLOYING = "docs/deploying.md"
+/** Has commands for the files of a release: test/long/release.test.ts and test/long/deploy-machine.test.ts run them. */
+const INSTALLING = "docs/installing.md"
 const SCRIPTS = (
   JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { start: string } }
 ).scripts
@@ -86,7 +88,7 @@ test("every npm script that a page names exists", () => {
 })
 
 test("commands outside the sessions are npm scripts", () => {
-  const elsewhere = [...SESSIONS, DEPLOYING]
+  const elsewhere = [...SESSIONS, DEPLOYING, INSTALLING]
   const others = blocks.filter(({ language, page }) => language === "sh" && !elsewhere.includes(page))
   const commands = others.flatMap((block) =>
     block.text.split("\n").map((line) => [where(block), line] as const),

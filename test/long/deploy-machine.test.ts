@@ -2,7 +2,8 @@ import { expect, test } from "bun:test"
 import { cp, mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Binary } from "../support/binary.ts"
-import { blocksOf, ROOT } from "../support/documents.ts"
+import { buildDebianPackage } from "../../scripts/release/debian.ts"
+import { blocksBelow, blocksOf, ROOT } from "../support/documents.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { canBoot, makeRoot, runBooted } from "../support/machine.ts"
 
@@ -10,7 +11,7 @@ const PACKAGES = ["systemd", "systemd-sysv", "dbus", "sudo"]
 const SECRETS = ["whsec_b2J2aW91c2x5LWZha2U=", "whsec_YWxzby1vYnZpb3VzbHktZmFrZQ=="] as const
 
 test.skipIf(!canBoot())(
-  "a machine set up as docs/deploying.md says takes events, reloads, restarts after a kill, is upgraded, stops, and keeps its data when Hookline is removed",
+  "a machine set up as docs/deploying.md says, and by the Debian package as docs/installing.md says, takes events, reloads, restarts after a kill, is upgraded, stops, and keeps its data when Hookline is removed",
   async () => {
     using folder = temporaryFolder()
     const root = join(folder.path, "machine")
@@ -21,6 +22,16 @@ test.skipIf(!canBoot())(
     await cp(binary.file, join(checkout, "dist/hookline"))
     for (const path of ["deploy", "docs/hookline.1"])
       await cp(join(ROOT, path), join(checkout, path), { recursive: true })
+
+    const deb = { target: "linux-x64", binary: binary.file }
+    await cp(await buildDebianPackage(ROOT, deb, folder.path, 0), join(checkout, "package.deb"))
+    const [aptInstall, startPackaged, seen] = blocksBelow("docs/installing.md", "Debian package").flatMap(
+      ({ language, text }) => (language === "sh" ? [text.replace(/hookline_\S+\.deb/, "package.deb")] : []),
+    )
+    const packaged = blocksBelow("docs/installing.md", "Debian package").find(
+      ({ language }) => language === "ini",
+    )!
+    await writeFile(join(checkout, "packaged.conf"), packaged.text)
 
     const blocks = blocksOf("docs/deploying.md")
     const [install, start, remove] = blocks.filter(
@@ -79,10 +90,34 @@ sudo -u hookline hookline tail github -c /etc/hookline/pipelines.conf | grep rec
 ${remove!.text}
 test -e /var/lib/hookline/kafka.sqlite -a -e /var/lib/hookline/log/log.sqlite -a -e /etc/hookline/pipelines.conf -a -e /etc/hookline/secrets/stripe
 ${fails("systemctl cat hookline")}
-${fails("find /usr/local /etc -path '*hookline*' -not -path '/etc/hookline*' -not -name 'hookline-test.service' | grep .")}`,
+${fails("find /usr/local /etc -path '*hookline*' -not -path '/etc/hookline*' -not -name 'hookline-test.service' | grep .")}
+: the Debian package, on a machine that has never seen Hookline
+hash -r
+userdel hookline
+rm -r /etc/hookline /var/lib/hookline
+${aptInstall}
+sudo -u hookline hookline check -c /etc/hookline/pipelines.conf
+${fails("systemctl is-enabled hookline || systemctl is-active hookline")}
+test -e /usr/share/man/man1/hookline.1.gz
+cp packaged.conf pipelines.conf
+${startPackaged}
+${listens}
+${seen}
+: its upgrade restarts it and leaves the configuration as it is
+before=$(systemctl show -P MainPID hookline)
+apt-get install --reinstall ./package.deb
+${fails('test "$before" = "$(systemctl show -P MainPID hookline)"')}
+${listens}
+${seen}
+cmp packaged.conf /etc/hookline/pipelines.conf
+: its removal leaves events and secrets
+apt-get purge --yes hookline
+test -e /var/lib/hookline/log/log.sqlite -a -e /etc/hookline/secrets/stripe
+${fails("systemctl cat hookline")}
+${fails("test -e /usr/bin/hookline")}`,
     )
     expect(status, output).toBe(0)
     expect(output).toContain("5 to be forwarded")
   },
-  240_000,
+  300_000,
 )

@@ -38,6 +38,15 @@ export function blocksOf(page: string): readonly Block[] {
   return blocks
 }
 
+/** The fenced blocks between a heading of a page and the next one. */
+export function blocksBelow(page: string, heading: string): readonly Block[] {
+  const lines = textOf(page).split("\n")
+  const from = lines.findIndex((line) => /^#+ /.test(line) && line.replace(/^#+ /, "") === heading)
+  if (from === -1) throw new Error(`${page} has no heading ${heading}`)
+  const to = lines.findIndex((line, at) => at > from && line.startsWith("#"))
+  return blocksOf(page).filter(({ line }) => line > from + 1 && (to === -1 || line <= to))
+}
+
 /** The sections of an INI text with their lines, by header: `[pipeline:webhooks:BrokerSink]`. */
 export function sectionsOf(ini: string): Map<string, string> {
   const sections = new Map<string, string>()

@@ -1,16 +1,10 @@
-import { readFileSync } from "node:fs"
-import { mkdir, writeFile } from "node:fs/promises"
-import { join } from "node:path"
-import { outputOf, runToEnd } from "./child.ts"
-import { ROOT } from "./documents.ts"
-import { makeRoot } from "./machine.ts"
+import { storageIn } from "../../scripts/release/image.ts"
 import { isPermitted } from "./tools.ts"
 
 const TOOLS = ["buildah", "mmdebstrap", "setpriv", "unshare"]
-const DOCKERFILE = join(ROOT, "deploy/Dockerfile")
 
-/** Whether `buildImage` and `inContainer` can work here. */
-export const canBuildImages = (): boolean =>
+/** Whether `openImage` and `inContainer` can work here. */
+export const canOpenImages = (): boolean =>
   isPermitted(TOOLS, ["unshare", "--mount", "mount", "--bind", "/usr", "/usr"])
 
 /** An image as an engine sees it. */
@@ -29,58 +23,14 @@ export interface Image extends AsyncDisposable {
   }
 }
 
-/**
- * Builds deploy/Dockerfile without an engine. Registries are not asked: the image that it starts from is made of Debian's
- * packages and this machine's Node.js.
- */
-export async function buildImage(folder: string): Promise<Image> {
-  const storage = ["--root", join(folder, "storage"), "--runroot", join(folder, "run"), "--storage-driver"]
-  // not on every file system, but vfs copies everything for each layer
-  const overlay = await runToEnd(["buildah", ...storage, "overlay", "info"])
-  const driver = overlay.status === 0 ? "overlay" : "vfs"
-  const buildah = async (command: string, ...args: readonly string[]): Promise<string> =>
-    outputOf(["buildah", ...storage, driver, command, ...args])
-  const [, base = ""] = /^FROM (\S+) AS build$/m.exec(readFileSync(DOCKERFILE, "utf8")) ?? []
-  const context = join(folder, "base")
-  await mkdir(context)
-  await makeRoot(join(context, "debian.tar"))
-  const npm = (await outputOf(["npm", "root", "--global"])).trim()
-  await outputOf(["cp", "-r", "--dereference", Bun.which("node")!, join(npm, "npm"), context])
-  await writeFile(
-    join(context, "Dockerfile"),
-    `FROM scratch
-ADD debian.tar /
-COPY node /usr/local/bin/node
-COPY npm /usr/local/lib/node_modules/npm
-RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
-`,
-  )
-  await buildah("bud", "--isolation", "chroot", "-t", `docker.io/library/${base}`, context)
-  // the packages are of where this machine gets them from
-  const npmrc = join(folder, "npmrc")
-  const settings = ["registry", "cafile"].map(async (key) => [
-    key,
-    (await outputOf(["npm", "config", "get", key])).trim(),
-  ])
-  const known = (await Promise.all(settings)).filter(([, value]) => value !== "null")
-  await writeFile(npmrc, known.map(([key, value]) => `${key}=${value}\n`).join(""))
-  const volumes = ["-v", `${npmrc}:/root/.npmrc:ro`, "-v", "/etc/ssl/certs:/etc/ssl/certs:ro"]
-  const cache = (await outputOf(["npm", "config", "get", "cache"])).trim()
-  const build = [
-    "--isolation",
-    "chroot",
-    "--pull-never",
-    "--format",
-    "docker",
-    ...volumes,
-    "-v",
-    `${cache}:/root/.npm`,
-  ]
-  await buildah("bud", ...build, "-f", DOCKERFILE, "-t", "hookline:test", ROOT)
-  const { Docker } = JSON.parse(await buildah("inspect", "--type", "image", "hookline:test")) as {
+/** Opens the archive of an image that a release has made. @param folder for the storage */
+export async function openImage(archive: string, folder: string): Promise<Image> {
+  const buildah = await storageIn(folder)
+  const id = (await buildah("pull", "--quiet", `docker-archive:${archive}`)).trim()
+  const { Docker } = JSON.parse(await buildah("inspect", "--type", "image", id)) as {
     Docker: { config: Image["config"] }
   }
-  const container = (await buildah("from", "--pull-never", "hookline:test")).trim()
+  const container = (await buildah("from", "--pull-never", id)).trim()
   return {
     root: (await buildah("mount", container)).trim(),
     config: Docker.config,
@@ -95,7 +45,7 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
  * capabilities, with /proc, /dev and these folders in it (by their paths there), of which those of `Volumes` are writable.
  */
 export function inContainer(
-  { root, config }: Image,
+  { root, config }: { readonly root: string; readonly config: Pick<Image["config"], "User" | "Volumes"> },
   folders: { readonly [path: string]: string },
   command: readonly string[],
 ): string[] {

@@ -7,7 +7,7 @@ import { accessibilityFindings, hasBrowser, openPage, startBrowser } from "../su
 import { runToEnd } from "../support/child.ts"
 
 // npm installs Astro.
-setDefaultTimeout(240_000)
+setDefaultTimeout(600_000)
 
 const root = join(import.meta.dir, "../..")
 const site = join(root, "site")

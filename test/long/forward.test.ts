@@ -9,7 +9,7 @@ import { freePort } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand, type RunningCommand } from "../support/running-command.ts"
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(90_000)
 
 const CONFIGURATION = `[connection:log]
 directory = log

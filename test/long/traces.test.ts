@@ -19,7 +19,7 @@ import { until } from "../support/kafka-options.ts"
 import { hasOtlpReceiver, startOtlpReceiver, type ReceivedSpan } from "../support/otlp-receiver.ts"
 import { freePort } from "../support/ports.ts"
 
-setDefaultTimeout(20_000)
+setDefaultTimeout(60_000)
 
 let folder: TemporaryFolder
 beforeEach(() => {

@@ -21,7 +21,8 @@ export interface OpenPartition {
   /** Id of its topic. */
   readonly id: number
   readonly partition: number
-  readonly insert: Statement
+  /** Made for its first record here: thousands of topics may have none for long. */
+  insert: Statement | undefined
   firstOffset: number
   firstPosition: number
   nextOffset: number
@@ -120,6 +121,7 @@ export abstract class LogFile extends DurableDatabase {
     this.bytesKept += bytes
     this.gathered(bytes)
     const ms = record.timestampMs ?? timestampMs
+    partition.insert ??= this.db.prepare(`INSERT INTO ${recordsTable(partition)} VALUES (?, ?, ?, ?, ?, ?)`)
     partition.insert.run(partition.nextOffset, partition.endPosition, ms, key ?? null, packed, value)
     partition.nextOffset++
     return partition
@@ -198,7 +200,7 @@ export abstract class LogFile extends DurableDatabase {
     topic.partitions.push({
       id,
       partition,
-      insert: this.db.prepare(`INSERT INTO ${recordsTable(row)} VALUES (?, ?, ?, ?, ?, ?)`),
+      insert: undefined,
       firstOffset: row.first_offset,
       firstPosition: row.first_position,
       nextOffset: offset,

@@ -78,7 +78,7 @@ describe.skipIf(!hasBrowser())("an empty page", () => {
       const { page, faults } = await openPage(browser, running.adminUrl!, { theme, width: 400 })
       await page.getByRole("heading", { name: "Waiting for the first event" }).waitFor()
       await page.getByRole("button", { name: "Send a sample" }).waitFor()
-      await page.getByText("STRIPE_SECRET").waitFor()
+      await page.getByText("STRIPE_WEBHOOK_SECRET").waitFor()
       expect(await overflowPx(page)).toBe(0)
       expect(await accessibilityFindings(page)).toEqual([])
 

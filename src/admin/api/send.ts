@@ -155,9 +155,9 @@ const setups = (): ProviderSetup[] =>
     }
   })
 
-/** Secrets come from the environment. */
+/** Secrets come from the environment, by the names that the documentation has: STRIPE_WEBHOOK_SECRET. */
 const settingsFor = (provider: string): readonly [SettingKey, string][] =>
-  (findFamily(provider)!.requires[0] ?? []).map((key) => [
-    key,
-    SAMPLE_SETTINGS[key] ?? `\${${`${provider}_${key}`.replaceAll("-", "_").toUpperCase()}}`,
-  ])
+  (findFamily(provider)!.requires[0] ?? []).map((key) => {
+    const variable = `${provider}_${key === "secret" ? "webhook_secret" : key}`
+    return [key, SAMPLE_SETTINGS[key] ?? `\${${variable.replaceAll("-", "_").toUpperCase()}}`]
+  })

@@ -49,6 +49,9 @@ function here(text: string, folder: string, application: string): string {
     })
 }
 
+/** The name that proxies pass requests of. */
+const HOST: [string, string] = ["Host", "hooks.example.com"]
+
 /** Posts a sample event. Returns the status, and its body. */
 async function post(
   url: string,
@@ -60,7 +63,7 @@ async function post(
   const signed = await signer.sign({ method: "POST", url, headers, body, id }, Date.now())
   const { status } = await fetch(url, {
     method: "POST",
-    headers: isSigned ? signed.headers : headers,
+    headers: [...(isSigned ? signed.headers : headers), HOST],
     body: Buffer.from(signed.body),
     tls: { rejectUnauthorized: false },
   })
@@ -101,32 +104,50 @@ describe.each(RECIPES.filter((page) => filesOf(page).size > 0))("%s", (page) => 
 const blockOf = (page: string, wanted: string): Block =>
   blocksOf(page).find(({ language }) => language === wanted)!
 
-test.skipIf(!hasProxy({ program: "nginx" }))(
-  "one small machine: nginx passes a signed event on",
-  async () => {
-    const page = "docs/cookbook/one-small-machine.md"
+const MACHINE = "docs/cookbook/one-small-machine.md"
+
+/** The page's proxies: their configuration with addresses and certificates that a test can have. */
+const PROXIES = {
+  nginx: (text: string, listen: number, folder: string): string =>
+    nginxWith(
+      text
+        .replace("listen 443", `listen 127.0.0.1:${listen}`)
+        .replaceAll(/\/etc\/letsencrypt\/live\/[\w.]+/g, folder),
+      folder,
+    ),
+  // local_certs: by a CA of its own, as Let's Encrypt does not know this machine
+  caddy: (text: string, listen: number): string => `{
+  admin off
+  auto_https disable_redirects
+  default_bind 127.0.0.1
+  default_sni hooks.example.com
+  https_port ${listen}
+  local_certs
+  skip_install_trust
+}
+${text}
+`,
+} as const
+
+for (const program of ["nginx", "caddy"] as const)
+  test.skipIf(!hasProxy({ program }))(`one small machine: ${program} passes a signed event on`, async () => {
     using folder = temporaryFolder()
-    const { pem, privateKey } = makeCertificate("hooks.example.com", { nowMs: Date.now() })
-    writeFileSync(join(folder.path, "fullchain.pem"), pem)
-    writeFileSync(
-      join(folder.path, "privkey.pem"),
-      privateKey.export({ format: "pem", type: "pkcs8" }).toString(),
-    )
-    const configuration = here(filesOf(page).get("pipelines.conf")!, folder.path, "")
+    const configuration = here(filesOf(MACHINE).get("pipelines.conf")!, folder.path, "")
     await using running = await startHookline(configuration, { folder: folder.path })
     const { port } = new URL(running.urls["stripe"]!)
-    await using proxy = await runProxy("nginx", (listen, own) =>
-      nginxWith(
-        blockOf(page, "nginx")
-          .text.replace("listen 443", `listen 127.0.0.1:${listen}`)
-          .replace("127.0.0.1:8080", `127.0.0.1:${port}`)
-          .replaceAll(/\/etc\/letsencrypt\/live\/[\w.]+/g, folder.path),
-        own,
-      ),
-    )
-    expect((await post(`https://127.0.0.1:${proxy.port}/stripe`, "stripe"))[0]).toBe(200)
-  },
-)
+    const text = blockOf(MACHINE, program).text.replace("127.0.0.1:8080", `127.0.0.1:${port}`)
+    await using proxy = await runProxy(program, (listen, own) => {
+      const { pem, privateKey } = makeCertificate("hooks.example.com", { nowMs: Date.now() })
+      writeFileSync(join(own, "fullchain.pem"), pem)
+      writeFileSync(join(own, "privkey.pem"), privateKey.export({ format: "pem", type: "pkcs8" }).toString())
+      return PROXIES[program](text, listen, own)
+    })
+    const url = `https://127.0.0.1:${proxy.port}/stripe`
+    // Caddy listens before it has made its certificate
+    await untilAnswers(url)
+    expect((await post(url, "stripe", { isSigned: false }))[0]).toBe(401)
+    expect((await post(url, "stripe"))[0]).toBe(200)
+  })
 
 test("Stripe to Postgres: an event becomes one row, also when it is sent twice", async () => {
   using folder = temporaryFolder()
@@ -144,7 +165,7 @@ test("Stripe to Postgres: an event becomes one row, also when it is sent twice",
   })
   const url = `http://127.0.0.1:${port}/stripe`
   const id = crypto.randomUUID()
-  while (!(await listens(port))) expect(child.exitCode).toBeNull()
+  await untilAnswers(url, () => child.exitCode)
   const [first, body] = await post(url, "stripe", { id })
   expect([first, (await post(url, "stripe", { id }))[0]]).toEqual([200, 200])
   const sql = new SQL(DATABASE_URL)
@@ -159,12 +180,14 @@ test("Stripe to Postgres: an event becomes one row, also when it is sent twice",
   await sql.close()
 })
 
-async function listens(port: number): Promise<boolean> {
-  try {
-    await fetch(`http://127.0.0.1:${port}/`)
-    return true
-  } catch {
-    await Bun.sleep(20)
-    return false
-  }
+/** Resolves once a URL answers; that its program has ended before is an error. */
+async function untilAnswers(url: string, exitCode: () => number | null = () => null): Promise<void> {
+  for (;;)
+    try {
+      await fetch(url, { headers: [HOST], tls: { rejectUnauthorized: false } })
+      return
+    } catch {
+      expect(exitCode()).toBeNull()
+      await Bun.sleep(20)
+    }
 }

@@ -21,19 +21,55 @@ const SESSIONS = [
   "docs/admin.md",
   "docs/cookbook/laptop.md",
 ]
-/** Has commands for root: test/long/deploy-machine.test.ts and test/long/deploy-compose.test.ts run them. */
-const DEPLOYING = "docs/deploying.md"
-/** Has commands for the files of a release: test/long/release.test.ts and test/long/deploy-machine.test.ts run them. */
-const INSTALLING = "docs/installing.md"
+/** What runs commands and configurations of pages that this file does not run, by page and language. */
+const RUN_BY: { readonly [blocks: string]: readonly string[] } = {
+  "CONTRIBUTING.md sh": [".ci/run"],
+  "docs/admin.md json": ["test/e2e/mcp.test.ts"],
+  "docs/cookbook/one-small-machine.md caddy": ["test/e2e/cookbook.test.ts"],
+  "docs/cookbook/one-small-machine.md nginx": ["test/e2e/cookbook.test.ts"],
+  "docs/cookbook/stripe-to-postgres.md ts": ["test/e2e/cookbook.test.ts"],
+  "docs/deploying.md haproxy": ["test/faults/kafka-rolling-restart.test.ts"],
+  "docs/deploying.md nginx": ["test/faults/kafka-rolling-restart.test.ts"],
+  "docs/deploying.md sh": ["test/long/deploy-machine.test.ts"],
+  "docs/deploying.md yaml": ["test/long/deploy-chart.test.ts"],
+  "docs/handlers.md ts": ["test/long/package.test.ts"],
+  "docs/installing.md sh": ["test/long/release.test.ts", "test/long/deploy-machine.test.ts"],
+  "docs/library.md ts": ["test/long/package.test.ts"],
+  "docs/metrics.md yaml": ["test/e2e/kafka-metrics.test.ts"],
+  "docs/own-providers.md ts": ["test/long/package.test.ts"],
+  "docs/releasing.md sh": ["test/long/release.test.ts"],
+  "docs/reliability.md sh": [".ci/run"],
+  "docs/simulation.md sh": [".ci/run"],
+  "docs/verify.md ts": ["test/long/package.test.ts"],
+  "docs/workers.md yaml": ["test/long/deploy-chart.test.ts"],
+}
+/** What programs print, pictures made of letters, and files that are parsed below. */
+const SHOWN = ["text", "json"]
 const SCRIPTS = (
   JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { start: string } }
 ).scripts
 const blocks = pages().flatMap(blocksOf)
 const where = ({ page, line }: Block): string => `${page}:${line}`
 
-test("every fenced block is of a kind that a test below runs or loads", () => {
-  const kinds = new Set(["sh", "ini", "diff", "text", "ts", "json", "yaml", "conf", "nginx", "haproxy"])
-  expect(blocks.filter(({ language }) => !kinds.has(language)).map(where)).toEqual([])
+test("every fenced block is run or loaded by a test, shows what is printed, or says why it is not run", () => {
+  const isHere = ({ page, language }: Block): boolean =>
+    ["ini", "diff", ...SHOWN].includes(language) || (language === "sh" && SESSIONS.includes(page))
+  const elsewhere = blocks.filter((block) => block.notRun === undefined && !isHere(block))
+  const named = (block: Block): string => `${block.page} ${block.language}`
+  expect(elsewhere.filter((block) => RUN_BY[named(block)] === undefined).map(where)).toEqual([])
+  const shown = new Set(blocks.map(named))
+  for (const [of, files] of Object.entries(RUN_BY)) {
+    expect(shown).toContain(of)
+    const [name] = /cookbook|[\w-]+\.md/.exec(of)!
+    const strangers = files.filter((it) => it.startsWith("test/") && !textOf(it).includes(name))
+    expect([of, strangers]).toEqual([of, []])
+  }
+})
+
+test("a line that says why a block is not run stands before one", () => {
+  const lines = pages().flatMap((page) => textOf(page).match(/^.*Not run by the tests.*$/gm) ?? [])
+  expect(lines.length).toBe(blocks.filter(({ notRun }) => notRun !== undefined).length)
+  expect(lines.length).toBeGreaterThan(5)
 })
 
 /** The file that a block is, by its first line: `# teams.d/payments.conf`. */
@@ -85,15 +121,6 @@ test("every npm script that a page names exists", () => {
   )
   expect(named.length).toBeGreaterThan(5)
   expect(named.filter(({ script }) => !Object.hasOwn(SCRIPTS, script))).toEqual([])
-})
-
-test("commands outside the sessions are npm scripts", () => {
-  const elsewhere = [...SESSIONS, DEPLOYING, INSTALLING]
-  const others = blocks.filter(({ language, page }) => language === "sh" && !elsewhere.includes(page))
-  const commands = others.flatMap((block) =>
-    block.text.split("\n").map((line) => [where(block), line] as const),
-  )
-  expect(commands.filter(([, line]) => !/^npm (run [\w:-]+|test|start)\b/.test(line))).toEqual([])
 })
 
 test("every file that a page names exists", () => {

@@ -3,6 +3,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
 import { expect, setDefaultTimeout, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
+import { blocksOf } from "../support/documents.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 
@@ -31,12 +32,22 @@ capture = refused
 const signatureBy = (secret: string): string =>
   `sha256=${createHmac("sha256", secret).update(BODY).digest("hex")}`
 
+/** The command that docs/admin.md names to an assistant, for the file of a folder. */
+function settingsOf(folder: string): readonly string[] {
+  const shown = blocksOf("docs/admin.md").find(({ text }) => text.includes("mcpServers"))!.text
+  const { command, args } = (
+    JSON.parse(shown) as { mcpServers: { hookline: { command: string; args: string[] } } }
+  ).mcpServers.hookline
+  expect(command).toBe("hookline")
+  return args.map((it) => it.replace("/etc/hookline", folder))
+}
+
 async function connected(folder: string, ...args: readonly string[]) {
   const client = new Client({ name: "test", version: "1" })
   await client.connect(
     new StdioClientTransport({
       command: process.execPath,
-      args: [cli, "mcp", ...args],
+      args: [cli, ...settingsOf(folder), ...args],
       cwd: folder,
       stderr: "inherit",
     }),

@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
-import type { Ended } from "../support/child.ts"
+import { runToEnd, type Ended } from "../support/child.ts"
 import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
 import { PLAIN_ADMIN } from "../support/deployed.ts"
 import { blocksOf, ROOT } from "../support/documents.ts"
@@ -101,6 +101,15 @@ async function render(values: object): Promise<(kind: string, name?: string) => 
     if (found === undefined) throw new Error(`no ${kind} among ${objects.map(({ kind }) => kind).join(", ")}`)
     return found
   }
+}
+
+/** Validates an object that a page shows. */
+async function validate(shown: object): Promise<void> {
+  const program =
+    "import json, sys, kubernetes_validate as it; it.validate(json.load(sys.stdin), sys.argv[1], strict=True)"
+  const stdin = Buffer.from(JSON.stringify(shown))
+  const validated = await runToEnd(["python3", "-c", program, KUBERNETES], { env: DEPLOY_TOOLS, stdin })
+  expect(validated).toEqual({ status: 0, stdout: "", stderr: "" })
 }
 
 /** Each combination of these choices. */
@@ -491,5 +500,9 @@ topic = payments
     expect(claims).toEqual([`${volumeClaimTemplates[0]!.metadata.name}-hookline-2`])
     // else it would get webhooks
     expect(pod.metadata).not.toHaveProperty("labels")
+    await validate(pod)
+    const probed = blocksOf("docs/workers.md").find(({ language }) => language === "yaml")!
+    const containers = [{ ...container, ...(Bun.YAML.parse(probed.text) as object) }]
+    await validate({ ...pod, spec: { ...pod.spec, containers } })
   })
 })

@@ -7,7 +7,7 @@ import { readExecutable } from "../../scripts/release/executable.ts"
 import { isInChangelog, prepareVersion, versionProblems } from "../../scripts/release/version.ts"
 import { endingWithThisProcess, outputOf, runToEnd } from "../support/child.ts"
 import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
-import { blocksBelow, ROOT } from "../support/documents.ts"
+import { blocksBelow, blocksOf, ROOT } from "../support/documents.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { canOpenImages, inContainer, openImage, type Image } from "../support/image.ts"
 import { freePorts } from "../support/ports.ts"
@@ -84,7 +84,8 @@ describe.skipIf(!canRelease)("a release", () => {
   let image: Image
   let printed: string
   beforeAll(async () => {
-    const flags = ["--dry-run", "--twice", "--out", out]
+    const [rehearsal] = blocksOf("docs/releasing.md")
+    const flags = [...rehearsal!.text.replace("npm run release -- ", "").split(" "), "--out", out]
     // what it compiles for minutes leaves the processors to the tests that run meanwhile
     printed = await outputOf(["nice", process.execPath, join(ROOT, "scripts/release.ts"), ...flags])
     image = await openImage(join(out, `hookline-${version}-image-linux-x64.tar`), folder.make("image"))

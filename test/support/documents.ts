@@ -12,6 +12,8 @@ export interface Block {
   /** Language behind the fence; empty: none. */
   readonly language: string
   readonly text: string
+  /** The reason that the line before it gives, `_Not run by the tests: REASON._`. */
+  readonly notRun: string | undefined
 }
 
 /** The pages that users read, by path within the project. */
@@ -22,17 +24,23 @@ export const pages = (): readonly string[] =>
 
 export const textOf = (page: string): string => readFileSync(join(ROOT, page), "utf8")
 
-/** The fenced blocks of a page, in their order. */
+/** The fenced blocks of a page, in their order; those within a list without its indentation. */
 export function blocksOf(page: string): readonly Block[] {
   const blocks: Block[] = []
-  let open: { line: number; language: string; lines: string[] } | undefined
+  let open: (Omit<Block, "text"> & { indent: string; lines: string[] }) | undefined
+  let before = ""
   for (const [index, line] of textOf(page).split("\n").entries()) {
+    const [, indent = "", language] = /^( *)```(.*)$/.exec(line) ?? []
     if (open === undefined) {
-      if (line.startsWith("```")) open = { line: index + 1, language: line.slice(3).trim(), lines: [] }
-    } else if (line === "```") {
-      blocks.push({ page, line: open.line, language: open.language, text: open.lines.join("\n") })
+      const notRun = /^ *_Not run by the tests: (.+)\._$/.exec(before)?.[1]
+      if (language !== undefined)
+        open = { page, line: index + 1, language: language.trim(), notRun, indent, lines: [] }
+      if (line !== "") before = line
+    } else if (language === "" && indent === open.indent) {
+      const { indent: _, lines, ...block } = open
+      blocks.push({ ...block, text: lines.join("\n") })
       open = undefined
-    } else open.lines.push(line)
+    } else open.lines.push(line.replace(open.indent, ""))
   }
   if (open !== undefined) throw new Error(`${page}:${open.line}: a fenced block without an end`)
   return blocks

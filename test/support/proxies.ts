@@ -12,7 +12,7 @@ export interface Proxy extends AsyncDisposable {
   readonly pid: number
 }
 
-type Program = "nginx" | "haproxy"
+type Program = "nginx" | "haproxy" | "caddy"
 
 /** A program that is a proxy, and how it is configured to keep strangers away from a path. */
 export interface ProxyKind {
@@ -101,8 +101,17 @@ export async function runProxy(
   const listen = await freePort()
   const file = join(folder, "configuration")
   await writeFile(file, configuration(listen, folder))
-  const args = program === "nginx" ? ["-p", folder, "-c", file] : ["-db", "-f", file]
-  const child = Bun.spawn(endingWithThisProcess(program, ...args), { stdout: "ignore", stderr: "pipe" })
+  const args = {
+    nginx: ["-p", folder, "-c", file],
+    haproxy: ["-db", "-f", file],
+    caddy: ["run", "--adapter", "caddyfile", "--config", file],
+  }
+  const child = Bun.spawn(endingWithThisProcess(program, ...args[program]), {
+    // Caddy keeps certificates there
+    env: { ...process.env, HOME: folder, XDG_CONFIG_HOME: folder, XDG_DATA_HOME: folder },
+    stdout: "ignore",
+    stderr: "pipe",
+  })
   const stop = async (): Promise<void> => {
     child.kill("SIGKILL")
     await child.exited

@@ -17,7 +17,14 @@ interface Parameter {
   readonly name: string
   readonly in: string
   readonly required?: boolean
-  readonly description?: string
+  readonly schema: {
+    readonly type: string
+    readonly enum?: readonly string[]
+    readonly minimum?: number
+    readonly maximum?: number
+    readonly default?: unknown
+    readonly description?: string
+  }
 }
 
 interface Content {
@@ -47,8 +54,8 @@ export function apiPage(document: OpenApi): Page {
 function describe(heading: string, operation: Operation): string[] {
   const { summary, description, parameters = [], requestBody, responses } = operation
   const rows = parameters.map(
-    ({ name, in: place, required, description = "" }) =>
-      `| \`${name}\` | ${place} | ${required === true ? "yes" : ""} | ${cell(description)} |`,
+    ({ name, in: place, required, schema }) =>
+      `| \`${name}\` | ${place} | ${required === true ? "yes" : ""} | ${cell(formOf(schema))} | ${cell(schema.description ?? "")} |`,
   )
   const answers = Object.entries(responses).map(
     ([status, response]) => `| ${status} | ${typesOf(response)} | ${cell(response.description)} |`,
@@ -59,7 +66,7 @@ function describe(heading: string, operation: Operation): string[] {
     ...[summary, description].flatMap((it) => (it === undefined ? [] : [it, ""])),
     ...(rows.length === 0
       ? []
-      : ["| parameter | in | required | meaning |", "|---|---|---|---|", ...rows, ""]),
+      : ["| parameter | in | required | form | meaning |", "|---|---|---|---|---|", ...rows, ""]),
     ...(requestBody === undefined
       ? []
       : [`The body is ${typesOf(requestBody)}. ${requestBody.description ?? ""}`, ""]),
@@ -68,6 +75,14 @@ function describe(heading: string, operation: Operation): string[] {
     ...answers,
     "",
   ]
+}
+
+const formOf = (schema: Parameter["schema"]): string => {
+  const { type, minimum, maximum, default: byDefault } = schema
+  const form = schema.enum?.map((it) => `\`${it}\``).join(", ") ?? type
+  const range =
+    minimum === undefined ? "" : ` from ${minimum}${maximum === undefined ? "" : ` to ${maximum}`}`
+  return `${form}${range}${byDefault === undefined ? "" : `, by default ${JSON.stringify(byDefault)}`}`
 }
 
 const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("\n", " ")

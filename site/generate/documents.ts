@@ -50,7 +50,8 @@ function errorPages(page: Page): Page[] {
     const name = /^## (.+)$/m.exec(part)![1]!
     const markdown = part.replaceAll(/^#(#+ )/gm, "$1")
     pages.push({ route: `${page.route}/${slugOf(name)}`, file: page.file, markdown })
-    return `- [\`${name}\`](#${slugOf(name)})\n`
+    const means = /^\*\*Means\*\*: (.+?)[.:](?= |$)/m.exec(part)![1]!
+    return `- [\`${name}\`](#${slugOf(name)}): ${means}.\n`
   })
   return [{ ...page, markdown: `${introduction}${list.join("")}` }, ...pages]
 }

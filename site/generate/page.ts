@@ -31,7 +31,7 @@ export function descriptionOf(page: Page): string {
   const paragraph =
     textOf(page)
       .split(/\n\s*\n/)
-      .find((it) => /^[\w`*[].{30}/s.test(it)) ?? titleOf(page)
+      .find((it) => /^(?!```)[\w`*[].{30}/s.test(it)) ?? titleOf(page)
   const text = plain(paragraph).replaceAll(/\s+/g, " ")
   return text.length <= 160 ? text : `${text.slice(0, 157).replace(/\s\S*$/, "")} …`
 }

@@ -16,7 +16,7 @@ import {
   type RefusedReason,
   type SignedRequest,
 } from "../../src/verify/verifier.ts"
-import type { Page } from "./page.ts"
+import { slugOf, type Page } from "./page.ts"
 
 const EVENT = {
   id: "0e2ba5a4-9d3c-4a8e-8f0f-6a1c9f3d7b52",
@@ -36,7 +36,7 @@ export async function senderPages(): Promise<Page[]> {
   const pages = await Promise.all(Object.entries(PRESETS).map(([name, preset]) => senderPage(name, preset)))
   const rows = Object.entries(PRESETS)
     .toSorted(([, a], [, b]) => a.title.localeCompare(b.title))
-    .map(([name, { title }]) => `| [${title}](/senders/${name}/) | \`${name}\` |`)
+    .map(([name, { title }]) => `| [${title}](docs/providers.md#${slugOf(title)}) | \`${name}\` |`)
   const list = [
     "# Senders",
     "",
@@ -72,7 +72,9 @@ async function senderPage(name: string, preset: Preset): Promise<Page> {
     "## What to paste",
     "",
     ...(family.requires.flat().some((it) => it === "secret" || it === "password")
-      ? [`\`hookline init ${name}\` writes this file, with a secret made at random in \`secrets/${name}\`:`]
+      ? [
+          `\`hookline init ${name}\` writes this file, and a secret made at random to \`secrets/${name}\`: give it to the sender, or replace it by the one that the sender shows.`,
+        ]
       : [`\`hookline init ${name}\` writes this file, with the settings that \`--set\` gives:`]),
     "",
     "```ini",

@@ -86,7 +86,7 @@ export class PayPalApi {
   }
 
   /** @throws Error */
-  async #postVerification(request: Uint8Array, nowMs: number): Promise<unknown> {
+  async #postVerification(request: Uint8Array<ArrayBuffer>, nowMs: number): Promise<unknown> {
     const path = "/v1/notifications/verify-webhook-signature"
     const post = async (): Promise<readonly [status: number, answer: unknown]> =>
       this.#post(path, request, "application/json", `Bearer ${await this.#tokenAt(nowMs)}`)
@@ -121,7 +121,7 @@ export class PayPalApi {
 
   async #post(
     path: string,
-    body: Uint8Array,
+    body: Uint8Array<ArrayBuffer>,
     type: string,
     authorization: string,
   ): Promise<readonly [status: number, answer: unknown]> {

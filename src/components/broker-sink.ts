@@ -143,7 +143,7 @@ class BrokerPublisher {
     this.#letters = letters
     this.#log = log
     this.#to = context.connection(connection)
-    this.#to.broker.prepare(letters === undefined ? [topic] : [topic, letters])
+    this.#to.prepare(letters === undefined ? [topic] : [topic, letters])
     this.#keyOf = key === undefined ? undefined : EXTRACTION.parse(key, sender)
     const tracing = values.trace_headers === "on" ? [traceHeaders] : NOTHING
     const kept = keptHeaders(values, context)

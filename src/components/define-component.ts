@@ -35,7 +35,9 @@ export interface ComponentContext {
   readonly acquire: <T>(spec: Omit<ResourceSpec<T>, "fits">) => T
   /** The connection of an id, or the only one. Call it in `create`. */
   readonly connection: (id: string | undefined) => {
-    readonly broker: Broker
+    readonly broker: Omit<Broker, "prepare" | "close">
+    /** Names topics that will be published to. */
+    readonly prepare: Broker["prepare"]
     readonly kind: ConnectionKindName
     /** @internal As spans name it. */
     readonly messagingSystem: string

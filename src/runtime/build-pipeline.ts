@@ -8,7 +8,7 @@ import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { RedisServer } from "../dedupe/redis-client.ts"
 import { dedupeKeysSpec } from "../dedupe/open-store.ts"
 import { HooklineError } from "../errors.ts"
-import { contextsOf, createComponent } from "./component-context.ts"
+import { contextsOf, createComponent, type PreparableConnection } from "./component-context.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { Transaction } from "./resources.ts"
 import type { Route } from "../http/route.ts"
@@ -20,7 +20,6 @@ import { rarely } from "../clock/lasting.ts"
 import { LISTINGS } from "../reconcile/listings.ts"
 import { indexed, OutcomeWriter } from "../reconcile/outcome-index.ts"
 import { openOutcomes, placeIn } from "./reconciles.ts"
-import type { Receipt, Record } from "../pipeline/record.ts"
 import { once } from "../telemetry/handles.ts"
 import type { Publisher } from "../pipeline/event.ts"
 import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
@@ -75,9 +74,9 @@ export class BuiltPipeline {
   }
 
   /** @returns the connection, whose topics are looked up, and created, at the commit only, all pipelines' together */
-  use(asked: string | undefined, open: OpenConnection): OpenConnection {
+  use(asked: string | undefined, open: OpenConnection): PreparableConnection {
     if (!this.uses.some(([id]) => id === asked)) this.uses.push([asked, open])
-    return { ...open, broker: new PreparingBroker(open.broker, this) }
+    return { ...open, prepare: (names) => names.forEach((name) => this.topics.push([open.broker, name])) }
   }
 
   addTopics(names: readonly string[]): void {
@@ -99,33 +98,6 @@ export class BuiltPipeline {
 }
 
 const NO_STORES: ReadonlyMap<string, DedupeKeys> = new Map()
-
-/** A connection's broker as a pipeline's components have it. */
-class PreparingBroker implements Broker {
-  readonly #broker: Broker
-  readonly #pipeline: BuiltPipeline
-
-  constructor(broker: Broker, pipeline: BuiltPipeline) {
-    this.#broker = broker
-    this.#pipeline = pipeline
-  }
-
-  publish(record: Record, deadlineMs: number): Promise<Receipt> {
-    return this.#broker.publish(record, deadlineMs)
-  }
-
-  prepare(names: readonly string[]): void {
-    this.#pipeline.topics.push(...names.map((name) => [this.#broker, name] as const))
-  }
-
-  ready(): true | string {
-    return this.#broker.ready()
-  }
-
-  close(): Promise<void> {
-    return this.#broker.close()
-  }
-}
 
 export type BuiltPipelines = ReadonlyMap<string, BuiltPipeline>
 
@@ -167,7 +139,7 @@ function build(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
   const { id, sink } = pipeline
   const built = new BuiltPipeline(sink, topicsAdded)
   const ownLog = log.child({ pipeline: id })
-  const connection = (asked: string | undefined): OpenConnection => {
+  const connection = (asked: string | undefined): PreparableConnection => {
     const found = findConnection(connections, asked)
     if (found === undefined)
       throw new HooklineError("internal", `pipeline ${id} names the connection ${asked}, which is not open`)

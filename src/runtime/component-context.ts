@@ -1,3 +1,4 @@
+import type { Broker } from "../brokers/broker.ts"
 import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { ComponentContext, ComponentKind, Made, Store } from "../components/define-component.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
@@ -15,13 +16,16 @@ import type { KnownSender } from "../verify/presets/event-locations.ts"
 export type PartsOf = Pick<PlannedPipeline, "id" | "processors"> &
   Partial<Pick<PlannedPipeline, "source" | "sink">>
 
+/** A connection as a pipeline has it. */
+export type PreparableConnection = OpenConnection & Pick<Broker, "prepare">
+
 export interface ContextDependencies {
   /** Absolute base of relative paths. */
   readonly baseDir: string
   readonly log: Logger
   readonly metrics: PipelineMetrics
   /** undefined: the first. */
-  readonly connection: (id: string | undefined) => OpenConnection
+  readonly connection: (id: string | undefined) => PreparableConnection
   /** Called with topics that a component has prepared on its pipeline's connection, besides the sink's. */
   readonly addTopics: (names: readonly string[]) => void
   readonly acquire: <T>(spec: ResourceSpec<T>) => T
@@ -66,7 +70,7 @@ export function contextsOf(
       }
     },
     prepareTopics(names) {
-      destination?.broker.prepare(names)
+      destination?.prepare(names)
       addTopics(names)
     },
     deliveryTimeoutMs,

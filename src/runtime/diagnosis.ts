@@ -1,4 +1,3 @@
-import type { Broker } from "../brokers/broker.ts"
 import type { Connection, ConnectionKind } from "../brokers/define-connection.ts"
 import { MEMORY } from "../brokers/memory/kind.ts"
 import { MemoryLog } from "../brokers/memory/log.ts"
@@ -23,8 +22,7 @@ import { checkUnlocked } from "../storage/writer-lock.ts"
 import { SILENT, warningLog } from "./warning-log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { adminTls } from "./admin-listener.ts"
-import { contextsOf, createComponent, type PartsOf } from "./component-context.ts"
-import type { OpenConnection } from "./connections.ts"
+import { contextsOf, createComponent, type PartsOf, type PreparableConnection } from "./component-context.ts"
 import { postOptionsOf } from "./forward-specs.ts"
 import { addressesOf, checkIsFree } from "./plan/addresses.ts"
 import { planOf, redisOf, resolveDraft, type Draft, type Plan } from "./plan/plan.ts"
@@ -116,7 +114,7 @@ class DryRun {
   readonly schemas: NeededSchemas[] = []
   readonly #resolved: ResolvedDraft
   readonly #options: DryRunOptions
-  readonly #connections = new Map<string, OpenConnection>()
+  readonly #connections = new Map<string, PreparableConnection>()
   readonly #metrics = (uncounted ??= new Metrics())
 
   constructor(resolved: ResolvedDraft, options: DryRunOptions) {
@@ -144,7 +142,8 @@ class DryRun {
       const topics: string[] = []
       this.topics.set(id, topics)
       this.#connections.set(id, {
-        ...unopenedConnection(values["delivery_timeout"], (names) => void topics.push(...names)),
+        ...unopenedConnection(values["delivery_timeout"]),
+        prepare: (names) => void topics.push(...names),
         ...(kind !== undefined && { kind }),
         logDirectory: kind?.logFolder?.(values),
       })
@@ -269,12 +268,9 @@ class DryRun {
 }
 
 /** A connection of which nothing is open. */
-function unopenedConnection(
-  deliveryTimeoutMs = DEFAULT_DELIVERY_TIMEOUT_MS,
-  prepare: Broker["prepare"] = () => {},
-): OpenConnection {
-  const broker: Broker = Object.assign(new MemoryLog(), { prepare })
-  return { broker, instance: broker, kind: MEMORY as ConnectionKind, deliveryTimeoutMs }
+function unopenedConnection(deliveryTimeoutMs = DEFAULT_DELIVERY_TIMEOUT_MS): PreparableConnection {
+  const broker = new MemoryLog()
+  return { broker, prepare() {}, instance: broker, kind: MEMORY as ConnectionKind, deliveryTimeoutMs }
 }
 
 const NO_HANDLER: Handler = {

@@ -205,7 +205,13 @@ export function handlerOf(
   const context = componentContext({
     pipeline: PIPELINE,
     log,
-    connection: () => ({ broker, kind: "embedded", messagingSystem: "hookline", deliveryTimeoutMs }),
+    connection: () => ({
+      broker,
+      prepare: (topics) => broker.prepare(topics),
+      kind: "embedded",
+      messagingSystem: "hookline",
+      deliveryTimeoutMs,
+    }),
     deliveryTimeoutMs,
     dedupeKeys: () => keys,
   })

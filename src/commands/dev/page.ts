@@ -1,6 +1,8 @@
+import { AdminClient } from "../../admin/admin-client.ts"
 import type { CaptureSummary } from "../../admin/api/shapes.ts"
+import { clientTls } from "../../admin/client-tls.ts"
 import type { Plan } from "../../runtime/plan/plan.ts"
-import { adminUrl, askAdmin } from "../ask-admin.ts"
+import { adminUrl } from "../ask-admin.ts"
 
 type Admin = Plan["admin"]
 
@@ -26,21 +28,17 @@ export function openInBrowser(url: string): boolean {
 
 /** Sends the request that came last again, with its own signature. @param id its id @returns why not; undefined: it was sent */
 export async function resendLast(
-  { listen, token, ...place }: Admin,
+  { listen, token = "", tls_certificate: file }: Admin,
   id: string | undefined,
 ): Promise<string | undefined> {
   if (listen === "off") return "the admin API, which does it, is off"
-  const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` }
-  const ask = async (path: string, method: string): Promise<unknown> => {
-    const answer = await askAdmin({ ...place, listen }, path, { method, headers })
-    if (!answer.ok) throw new Error(`the admin API answered ${answer.status}`)
-    return answer.json()
-  }
   try {
-    const [last] = (await ask("/api/captures", "GET")) as CaptureSummary[]
+    const tls = file === undefined ? undefined : clientTls(file)
+    const admin = new AdminClient(adminUrl({ listen, tls_certificate: file }), token, { tls })
+    const [last] = await admin.ask<CaptureSummary[]>("captures")
     if (last === undefined) return "no request is kept: [admin] capture says which are"
     if (last.request_id !== id) return "the last request is not kept: [admin] capture says which are"
-    await ask(`/api/captures/${encodeURIComponent(last.id)}/resend`, "POST")
+    await admin.ask(`captures/${encodeURIComponent(last.id)}/resend`, "POST")
     return undefined
   } catch (error) {
     return (error as Error).message

@@ -1,8 +1,9 @@
 import { atOnce } from "../../clock/slices.ts"
-import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
+import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
 import { nearest, suggest } from "../../config/file/nearest.ts"
-import type { Values } from "../../config/options/option.ts"
-import { resolveSection } from "../../config/options/resolve.ts"
+import type { OptionSet, Values } from "../../config/options/option.ts"
+import { resolveSection, type Resolved } from "../../config/options/resolve.ts"
+import type { Section } from "../../config/options/section.ts"
 import { ADMIN } from "../../config/sections/admin.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
 import { RECONCILE } from "../../config/sections/reconcile.ts"
@@ -35,13 +36,7 @@ import { resolvePipelines } from "./resolve-pipelines.ts"
  * @throws HooklineError `usage` for an unknown id, `config`
  */
 export function planPipeline(configuration: ConfigurationFile, id: string): PlannedPipeline {
-  const declared = configuration.pipelines.get(id)
-  const ids = [...configuration.pipelines.keys()]
-  if (declared === undefined)
-    throw new HooklineError(
-      "usage",
-      `${configuration.file} has no pipeline ${id}${suggest(id, ids, (it) => it) || `; it has ${ids.join(", ") || "none"}`}`,
-    )
+  const declared = ofId(id, configuration.pipelines, `${configuration.file} has no pipeline ${id}`)
   const { baseDir } = configuration
   const alone = {
     ...configuration,
@@ -60,6 +55,33 @@ export function planPipeline(configuration: ConfigurationFile, id: string): Plan
   })
 }
 
+/** @throws HooklineError `usage` for an unknown id */
+function ofId<T>(id: string, sections: ReadonlyMap<string, T>, unknown: string): T {
+  const found = sections.get(id)
+  if (found !== undefined) return found
+  const ids = [...sections.keys()]
+  const those = suggest(id, ids, (it) => it) || `; it has ${ids.join(", ") || "none"}`
+  throw new HooklineError("usage", unknown + those)
+}
+
+/** The values of one section. @throws HooklineError `config` */
+function planSection<O extends OptionSet>(
+  configuration: ConfigurationFile,
+  section: FileSection | undefined,
+  [kind, id]: readonly [kind: string, id?: string],
+  declared: Section<O>,
+  check?: (resolved: Resolved<O>) => void,
+): Values<O> {
+  const concerns = (of: string, name: string | undefined): boolean => of === kind && name === id
+  return planOnly(configuration, concerns, (problems) => {
+    const address = id === undefined ? kind : `${kind}:${id}`
+    const found = { address, section, inCode: undefined, baseDir: configuration.baseDir }
+    const resolved = resolveSection(declared, found, problems)
+    check?.(resolved)
+    return resolved.values as Values<O>
+  })
+}
+
 /** The sections without those of components that modules define, which commands for one part do without. */
 function withoutOwn<T>(sections: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
   const names = components.flatMap(({ title, aliases }) => [title, ...aliases])
@@ -70,35 +92,20 @@ function withoutOwn<T>(sections: ReadonlyMap<string, T>): ReadonlyMap<string, T>
 
 /** A `[reconcile:<id>]` section with its pipeline. @throws HooklineError `usage` for an unknown id, `config` */
 export function planReconcile(configuration: ConfigurationFile, id: string): PlannedReconcile {
-  const { reconciles, file, baseDir } = configuration
-  const section = reconciles.get(id)
-  if (section === undefined) {
-    const ids = [...reconciles.keys()]
-    const those = suggest(id, ids, (it) => it) || `; it has ${ids.join(", ") || "none"}`
-    throw new HooklineError("usage", `${file} has no section [reconcile:${id}]${those}`)
-  }
+  const { reconciles, file } = configuration
+  const section = ofId(id, reconciles, `${file} has no section [reconcile:${id}]`)
   const name = section.texts.get("pipeline")?.value.text
   const pipeline = name === undefined ? undefined : planPipeline(configuration, name)
-  const concerns = (kind: string, of: string | undefined): boolean => kind === "reconcile" && of === id
-  return planOnly(configuration, concerns, (problems) => {
-    const found = { address: `reconcile:${id}`, section, inCode: undefined, baseDir }
-    const resolved = resolveSection(RECONCILE, found, problems)
-    if (pipeline === undefined) return undefined as never
-    checkReconcile(resolved, pipeline.processors)
-    return plannedReconcile(id, resolved.values as PlannedReconcile["values"], [pipeline])
+  const values = planSection(configuration, section, ["reconcile", id], RECONCILE, (resolved) => {
+    if (pipeline !== undefined) checkReconcile(resolved, pipeline.processors)
   })
+  return plannedReconcile(id, values, [pipeline!])
 }
 
 /** A `[forward:<id>]` section. @throws HooklineError `config` */
 export function planForward(configuration: ConfigurationFile, id: string): PlannedForward {
-  const { forwards, baseDir } = configuration
-  const concerns = (kind: string, of: string | undefined): boolean => kind === "forward" && of === id
-  return planOnly(configuration, concerns, (problems) => {
-    const found = { address: `forward:${id}`, section: forwards.get(id), inCode: undefined, baseDir }
-    const resolved = resolveSection(FORWARD, found, problems)
-    checkForward(resolved)
-    return { id, values: resolved.values as PlannedForward["values"] }
-  })
+  const section = configuration.forwards.get(id)
+  return { id, values: planSection(configuration, section, ["forward", id], FORWARD, checkForward) }
 }
 
 /** Where the records and the position of a `[forward:<id>]` section are: without its secrets. @throws HooklineError `config` */
@@ -124,17 +131,8 @@ export function placeOfForward(
 }
 
 /** The section `[admin]`, or its defaults. @throws HooklineError `config` */
-export function planAdmin(configuration: ConfigurationFile): Values<(typeof ADMIN)["options"]> {
-  const { admin: section, baseDir } = configuration
-  return planOnly(
-    configuration,
-    (kind) => kind === "admin",
-    (problems) => {
-      const found = { address: "admin", section, inCode: undefined, baseDir }
-      return resolveSection(ADMIN, found, problems).values as Values<(typeof ADMIN)["options"]>
-    },
-  )
-}
+export const planAdmin = (configuration: ConfigurationFile): Values<(typeof ADMIN)["options"]> =>
+  planSection(configuration, configuration.admin, ["admin"], ADMIN)
 
 /** One connection of a draft; undefined: unknown id. @throws HooklineError `config` */
 export function planConnection(draft: Draft, id: string): Connection | undefined {

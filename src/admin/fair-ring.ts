@@ -53,10 +53,8 @@ export class FairRing<T extends { readonly bytes: number }> implements Group {
   }
 
   add(request: T, pipeline: string, reason: string): void {
-    const ofPipeline = this.#pipelines.get(pipeline) ?? { count: 0, bytes: 0, reasons: new Map() }
-    this.#pipelines.set(pipeline, ofPipeline)
-    const ofReason = ofPipeline.reasons.get(reason) ?? { count: 0, bytes: 0, requests: new Set() }
-    ofPipeline.reasons.set(reason, ofReason)
+    const ofPipeline = this.#pipelines.getOrInsert(pipeline, { count: 0, bytes: 0, reasons: new Map() })
+    const ofReason = ofPipeline.reasons.getOrInsert(reason, { count: 0, bytes: 0, requests: new Set() })
     ofReason.requests.add(request)
     this.#count([ofReason, ofPipeline], 1, request.bytes)
     this.#shrink()

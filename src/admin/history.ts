@@ -82,11 +82,7 @@ export class History {
   }
 
   #historyOf(pipeline: string): PipelineHistory {
-    const found = this.#pipelines.get(pipeline)
-    if (found !== undefined) return found
-    const made = new PipelineHistory(this.#step, this.#startMs)
-    this.#pipelines.set(pipeline, made)
-    return made
+    return this.#pipelines.getOrInsertComputed(pipeline, () => new PipelineHistory(this.#step, this.#startMs))
   }
 
   #advance(nowMs: number): void {

@@ -124,9 +124,7 @@ function calledFunctions(): object {
 function inBoundedTime(validate: { toModule(): string }, functions: object): Validate {
   const patterns = new Map<string, Pattern>()
   const BoundedRegExp = function (pattern: string): Pattern {
-    const compiled = patterns.get(pattern) ?? boundedPattern(pattern)
-    patterns.set(pattern, compiled)
-    return compiled
+    return patterns.getOrInsertComputed(pattern, boundedPattern)
   }
   // eslint-disable-next-line no-new-func -- as the library evaluates it
   return new Function("RegExp", "functions", `return ${validate.toModule()}`)(

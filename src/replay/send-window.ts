@@ -65,9 +65,7 @@ export class SendWindow {
 
   add(one: WindowRecord): void {
     const { partition } = one.record
-    const all = this.#partitions.get(partition)
-    if (all === undefined) this.#partitions.set(partition, [one])
-    else all.push(one)
+    this.#partitions.getOrInsert(partition, []).push(one)
     this.#tally(one, 1)
     if (one.result !== "skipped") return
     this.#settled.add(partition)

@@ -136,14 +136,8 @@ export class KafkaLog implements Log {
   }
 
   #statement(table: string): Statement<RecordRow, [number]> {
-    let statement = this.#statements.get(table)
-    if (statement === undefined) {
-      statement = this.#db.prepare<RecordRow, [number]>(
-        `SELECT ${RECORD_COLUMNS} FROM ${table} WHERE offset >= ? ORDER BY offset`,
-      )
-      this.#statements.set(table, statement)
-    }
-    return statement
+    const sql = `SELECT ${RECORD_COLUMNS} FROM ${table} WHERE offset >= ? ORDER BY offset`
+    return this.#statements.getOrInsertComputed(table, () => this.#db.prepare<RecordRow, [number]>(sql))
   }
 
   #row({ topic, partition }: PartitionOf): PartitionRow {

@@ -15,10 +15,9 @@ export class MemoryLog implements Broker, LogReader {
   }
 
   publish({ topic, key, value, headers = [], timestampMs = Date.now() }: Record): Promise<Receipt> {
-    const stored = this.#topics.get(topic) ?? []
+    const stored = this.#topics.getOrInsert(topic, [])
     const offset = stored.length
     const record: StoredRecord = { topic, partition: 0, offset, timestampMs, key, value, headers }
-    this.#topics.set(topic, stored)
     stored.push(record)
     this.#all.push(record)
     this.#grown.resolve()
@@ -27,7 +26,7 @@ export class MemoryLog implements Broker, LogReader {
   }
 
   prepare(topics: readonly string[]): void {
-    for (const topic of topics) if (!this.#topics.has(topic)) this.#topics.set(topic, [])
+    for (const topic of topics) this.#topics.getOrInsert(topic, [])
   }
 
   ready(): true {

@@ -172,8 +172,7 @@ function readEntry(
 ): IniLine[] {
   const { line, section = "" } = place
   if (hasRouteLines(section) && !isRouterKey(content)) {
-    const routes = entries.get("routes") ?? { key: "routes", line, lines }
-    entries.set("routes", routes)
+    const routes = entries.getOrInsert("routes", { key: "routes", line, lines })
     // `routes =` with nothing after it has one line, an empty one
     if (routes.lines.length === 1 && routes.lines[0]!.text === "") routes.lines.length = 0
     routes.lines.push({ text: content, line })

@@ -133,11 +133,8 @@ const structs = new WeakMap<FieldTable, Map<number, Codec<Struct>>>()
 
 /** Made once for each version. */
 function structOf(table: FieldTable, version: number, flexible: Versions): Codec<Struct> {
-  const known = structs.get(table) ?? new Map<number, Codec<Struct>>()
-  structs.set(table, known)
-  const made = known.get(version) ?? makeStruct(table, version, flexible)
-  known.set(version, made)
-  return made
+  const known = structs.getOrInsertComputed(table, () => new Map<number, Codec<Struct>>())
+  return known.getOrInsertComputed(version, () => makeStruct(table, version, flexible))
 }
 
 interface VersionedField {

@@ -3,7 +3,7 @@ import { RecordPage } from "../admin/api/shapes.ts"
 import { loadForCommand } from "../config/file/load.ts"
 import { formatEndpoint, reachable, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
-import { verificationsOf } from "../runtime/explain-request.ts"
+import { urlAsTakenBy, verificationsOf } from "../runtime/explain-request.ts"
 import { planPipeline } from "../runtime/plan/plan-part.ts"
 import { routeOfSample } from "../runtime/sample-route.ts"
 import { nameOf } from "../verify/presets/providers.ts"
@@ -11,7 +11,7 @@ import { samplePath } from "../verify/samples/samples.ts"
 import type { VerifierSettings } from "../verify/schemes/family.ts"
 import { RunningService } from "./running-service.ts"
 import { usage, type VerifierFlags } from "./verifier-flags.ts"
-import { urlAsTakenBy, verificationsWith } from "./verify-pipeline.ts"
+import { verificationsWith } from "./verify-pipeline.ts"
 
 /** A pipeline of the configuration file, as `hookline send` posts to it. */
 export interface PipelineTarget {

@@ -154,7 +154,10 @@ async function readSender(
       verifications: [{ provider: providerOf(flags), settings: readSettings(flags, process.env) }],
       url: flags.url ?? `http://${headers.get("Host") ?? "localhost"}/`,
     }
-  const { readPipeline, urlAsTakenBy, verificationsWith } = await import("./verify-pipeline.ts")
+  const [{ urlAsTakenBy }, { readPipeline, verificationsWith }] = await Promise.all([
+    import("../runtime/explain-request.ts"),
+    import("./verify-pipeline.ts"),
+  ])
   const pipeline = readPipeline(flags.config, flags.pipeline)
   return {
     verifications: verificationsWith(pipeline, flags),

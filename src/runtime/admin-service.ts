@@ -5,14 +5,13 @@ import type { Broker } from "../brokers/broker.ts"
 import type { ConnectionInfo, PipelineInfo, Service } from "../admin/service.ts"
 import { HooklineError } from "../errors.ts"
 import { captureOf } from "../config/sections/admin.ts"
-import { parsePublicUrl, publicUrl as signedUrl } from "../http/public-url.ts"
 import type { ActivitySample } from "../admin/history.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
 import type { SourceLimits } from "../verify/explain/advice.ts"
 import { notJudged } from "../verify/explain/report.ts"
 import { describeChanges } from "./configuration-diff.ts"
-import { explainRequest, verificationsOf } from "./explain-request.ts"
+import { explainRequest, urlAsTakenBy, verificationsOf } from "./explain-request.ts"
 import { redisOf, type Plan, type PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "./plan/sender.ts"
 import { verifiedFrom } from "./plan/verified.ts"
@@ -118,15 +117,17 @@ function pipelinesOf({ plan, listening }: Running): PipelineInfo[] {
     const { connection, topic } = pipeline.sink.values as { connection?: string; topic?: string }
     const sender = senderOf(pipeline.processors)
     const url = urls.get(pipeline.id) ?? ""
+    const path = String(pipeline.source.values["path"])
     return {
       id: pipeline.id,
       provider: sender?.name,
       isVerified: verifiedFrom(pipeline) !== undefined,
       url,
-      path: String(pipeline.source.values["path"]),
+      path,
       // computed only for the one of thousands of pipelines that is asked for
       get signedUrl() {
-        return signedUrlOf(pipeline, url)
+        const host = url === "" ? "localhost" : new URL(url).host
+        return urlAsTakenBy(pipeline, new Headers({ host }), path)
       },
       limits: pipeline.source.values as unknown as SourceLimits,
       connection: connection ?? first,
@@ -137,20 +138,6 @@ function pipelinesOf({ plan, listening }: Running): PipelineInfo[] {
       },
     }
   })
-}
-
-function signedUrlOf({ source }: PlannedPipeline, url: string): string {
-  const values = source.values as { path: string; public_url?: string; tls_certificate?: string }
-  const { path, public_url: publicUrl, tls_certificate: certificate } = values
-  const host = url === "" ? "localhost" : new URL(url).host
-  return signedUrl(
-    {
-      configured: publicUrl === undefined ? undefined : parsePublicUrl(publicUrl),
-      isTls: certificate !== undefined,
-      proxies: 0,
-    },
-    { path, query: "", headers: new Headers({ host }) },
-  )
 }
 
 /** By extraction, as the sink's options spell it. */

@@ -6,6 +6,7 @@ import { readConfigurationFile } from "../config/file/configuration-file.ts"
 import { isConfigured, loadForCommand } from "../config/file/load.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
+import { readJson } from "../json/read.ts"
 import { fetchFailure } from "../outgoing/proxied-fetch.ts"
 import { planAdmin } from "../runtime/plan/plan-part.ts"
 import { askAdmin } from "./ask-admin.ts"
@@ -68,8 +69,8 @@ export class RunningService {
     const body = content === undefined ? {} : { body: JSON.stringify(content) }
     const signal = AbortSignal.timeout(method === "GET" ? TIMEOUT_MS : ACTION_MS)
     const asking = askAdmin(this.#place, path, { method, headers, signal, ...body })
-    const answered = asking.then(async (response) => [response, await response.text()] as const)
-    const [response, text] = await answered.catch((error: unknown) => {
+    const answered = asking.then(async (response) => [response, await response.bytes()] as const)
+    const [response, bytes] = await answered.catch((error: unknown) => {
       throw unavailable(
         `no Hookline answers at ${this.#address}, ${this.#source} (${fetchFailure(error, CA_VARIABLE)}); does it run, and with this address?`,
         error,
@@ -82,7 +83,7 @@ export class RunningService {
           : `the service at ${this.#address} does not accept the token in [admin] of ${this.#file}; it runs with another file, or has not reloaded this one`,
       )
     const { status } = response
-    const value = parse(text)
+    const value = readJson(bytes)
     if (response.headers.get("content-type")?.startsWith("application/problem+json") === true)
       return { status, value: undefined, detail: String(Object(value).detail) }
     if (!response.ok || value === undefined || misfit(value, shape) !== undefined)
@@ -107,15 +108,6 @@ interface Answered<Value> {
 const TIMEOUT_MS = 10_000
 /** An action in another replica has a minute. */
 const ACTION_MS = 70_000
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
-}
 
 export const unavailable = (message: string, cause?: unknown): HooklineError =>
   new HooklineError("unavailable", message, { cause })

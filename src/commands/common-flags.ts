@@ -31,3 +31,9 @@ export const jsonFlag = (what = "JSON"): Option => new Option("--json", `print $
 export interface ConfigFlags {
   readonly config?: string
 }
+
+/** Of commands for positions. */
+export interface StateFlags extends ConfigFlags {
+  readonly state?: string
+  readonly json?: true
+}

@@ -1,7 +1,6 @@
 import type { Command } from "commander"
-import { configFlag, connectionFlag, jsonFlag, stateFlag } from "./common-flags.ts"
+import { configFlag, connectionFlag, jsonFlag, stateFlag, type StateFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
-import type { BackupFlags } from "./log-backup.ts"
 import type { LogFlags } from "./log.ts"
 
 export function declareLog(program: Command): void {
@@ -21,7 +20,7 @@ configuration.`,
     .addOption(configFlag())
     .addOption(stateFlag())
     .addOption(jsonFlag())
-    .action(async (folder: string, flags: BackupFlags) =>
+    .action(async (folder: string, flags: StateFlags) =>
       (await import("./log-backup.ts")).backUpLogs(folder, flags),
     )
   addDetails(log.command("restore"), {

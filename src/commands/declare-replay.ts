@@ -1,11 +1,11 @@
 import { Option, type Command } from "commander"
 import type { TopicPlace } from "../config/sections/topic-place.ts"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
-import { configFlag, jsonFlag, stateFlag } from "./common-flags.ts"
+import { configFlag, jsonFlag, stateFlag, type StateFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
 import { parseCount, parseLines, parseOffset, parseRate, parseWhere } from "./flag-values.ts"
 import type { ForwardFlags } from "./forward.ts"
-import type { dropFailures, ForwardsFlags } from "./forwards.ts"
+import type { dropFailures } from "./forwards.ts"
 import type { ReplayFlags } from "./replay.ts"
 import { parsePlaceFlag, parseTopicRange } from "./topic-range.ts"
 
@@ -121,13 +121,13 @@ function declareForwards(forward: Command): void {
     .addOption(configFlag())
     .addOption(stateFlag())
     .addOption(jsonFlag())
-    .action(async (flags: ForwardsFlags) => (await import("./forwards.ts")).listForwards(flags))
+    .action(async (flags: StateFlags) => (await import("./forwards.ts")).listForwards(flags))
   const named = (command: Command): Command =>
     command.argument("<forward>", "its name").addOption(configFlag()).addOption(stateFlag())
   named(addDetails(forward.command("failures"), { example: "hookline forward failures log-payments" }))
     .description("print the records that the target of a forward has refused; also while it runs")
     .addOption(jsonFlag("JSON lines"))
-    .action(async (name: string, flags: ForwardsFlags) =>
+    .action(async (name: string, flags: StateFlags) =>
       (await import("./forwards.ts")).printFailures(name, flags),
     )
   named(
@@ -137,7 +137,7 @@ function declareForwards(forward: Command): void {
     }),
   )
     .description("post the refused records of a forward again; also while it runs")
-    .action(async (name: string, flags: ForwardsFlags) =>
+    .action(async (name: string, flags: StateFlags) =>
       (await import("./forwards.ts")).retryFailures(name, flags),
     )
   named(addDetails(forward.command("drop"), { example: "hookline forward drop log-payments --offset 0:42" }))
@@ -163,12 +163,12 @@ function declareForwards(forward: Command): void {
   ] as const)
     named(addDetails(forward.command(action), { example: `hookline forward ${action} log-payments` }))
       .description(`${what}; also while it runs`)
-      .action(async (name: string, flags: ForwardsFlags) =>
+      .action(async (name: string, flags: StateFlags) =>
         (await import("./forwards.ts")).pauseForward(name, action === "pause", flags),
       )
   named(addDetails(forward.command("remove"), { example: "hookline forward remove log-payments" }))
     .description("forget a forward, its position and failures")
-    .action(async (name: string, flags: ForwardsFlags) =>
+    .action(async (name: string, flags: StateFlags) =>
       (await import("./forwards.ts")).removeForward(name, flags),
     )
 }

@@ -19,17 +19,12 @@ import type { OffsetFlag } from "./flag-values.ts"
 import { Interruption } from "./interruption.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import { printTable } from "./table.ts"
+import type { StateFlags } from "./common-flags.ts"
 import { WaitingNotes } from "./waiting.ts"
 import { counted } from "../config/file/nearest.ts"
 
-export interface ForwardsFlags {
-  readonly config?: string
-  readonly state?: string
-  readonly json?: true
-}
-
 /** Prints the forwards, as a table or a JSON array, and what is wrong with others on standard error. @throws HooklineError `no_input` */
-export function listForwards(flags: ForwardsFlags): void {
+export function listForwards(flags: StateFlags): void {
   const files = configured(flags)
   const names = new Set([...namesIn(files.folder, "forward"), ...files.configuration.forwards.keys()])
   const all = [...names].flatMap((name) => {
@@ -92,7 +87,7 @@ const describeState = (state: {
 }
 
 /** Prints the records that the target refused, oldest first. @throws HooklineError `no_input`, `usage`, `log_io` */
-export function printFailures(name: string, flags: ForwardsFlags): void {
+export function printFailures(name: string, flags: StateFlags): void {
   const { location } = locate(name, flags)
   using positions = Positions.open<ForwardAbout>(location)
   const failures = positions.failures().map(({ partition, offset, timestampMs, atMs, reason }) => {
@@ -118,7 +113,7 @@ export function printFailures(name: string, flags: ForwardsFlags): void {
  *
  * @throws HooklineError `config`, `no_input`, `usage`, `no_topic`, `unavailable`, `log_io`
  */
-export async function retryFailures(name: string, flags: ForwardsFlags): Promise<void> {
+export async function retryFailures(name: string, flags: StateFlags): Promise<void> {
   const { app, configuration, location, isSection } = locate(name, flags)
   const section = isSection ? planForward(configuration, name).values : undefined
   using positions = Positions.open<ForwardAbout>(location)
@@ -189,7 +184,7 @@ export async function retryFailures(name: string, flags: ForwardsFlags): Promise
  */
 export function dropFailures(
   name: string,
-  { offset: chosen = [], all, ...flags }: ForwardsFlags & { offset?: readonly OffsetFlag[]; all?: true },
+  { offset: chosen = [], all, ...flags }: StateFlags & { offset?: readonly OffsetFlag[]; all?: true },
 ): void {
   if ((chosen.length === 0) !== (all === true))
     throw new HooklineError("usage", "name the records by --offset, or drop all that are listed with --all")
@@ -210,7 +205,7 @@ export function dropFailures(
 }
 
 /** @throws HooklineError `no_input`, `usage`, `unavailable`, `log_io` */
-export async function pauseForward(name: string, isPaused: boolean, flags: ForwardsFlags): Promise<void> {
+export async function pauseForward(name: string, isPaused: boolean, flags: StateFlags): Promise<void> {
   const { app, configuration, location } = locate(name, flags)
   if (configuration.forwards.has(name)) {
     const { connection, topic } = parseTopicPlace(placeOfForward(configuration, name).from)
@@ -224,19 +219,19 @@ export async function pauseForward(name: string, isPaused: boolean, flags: Forwa
 }
 
 /** @throws HooklineError `no_input`, `usage`, `log_locked` while it runs, `log_io` */
-export function removeForward(name: string, flags: ForwardsFlags): void {
+export function removeForward(name: string, flags: StateFlags): void {
   const { location } = locate(name, flags)
   Positions.open(location)[Symbol.dispose]()
   openPositions(location).remove()
   console.log(`${name} removed`)
 }
 
-const locate = (name: string, flags: ForwardsFlags) => {
+const locate = (name: string, flags: StateFlags) => {
   const files = configured(flags)
   return { ...files, ...locateIn(files, name) }
 }
 
-function configured(flags: ForwardsFlags) {
+function configured(flags: StateFlags) {
   const app = Application.fromFile(flags.config)
   return { app, configuration: loadForCommand(flags.config), folder: stateFolder(app, flags.state) }
 }

@@ -12,6 +12,7 @@ import { DatabaseCopy } from "../storage/database-copy.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
 import { fsyncFile, fsyncFolder } from "../storage/fsync.ts"
+import type { StateFlags } from "./common-flags.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { stateFolder } from "./state-folder.ts"
 import { printTable } from "./table.ts"
@@ -25,12 +26,6 @@ import { printTable } from "./table.ts"
 /** About a millisecond each. */
 const MOST_TRIES = 100
 export const MANIFEST = "backup.json"
-
-export interface BackupFlags {
-  readonly config?: string
-  readonly state?: string
-  readonly json?: true
-}
 
 /** A file of a backup. */
 export interface BackupFile {
@@ -47,7 +42,7 @@ interface Source {
 }
 
 /** Copies what the configuration's pipelines store. @throws HooklineError `config`, `usage`, `no_input`, `log_io` */
-export function backUpLogs(folder: string, flags: BackupFlags): void {
+export function backUpLogs(folder: string, flags: StateFlags): void {
   const app = Application.fromFile(flags.config)
   const plan = app.plan()
   const target = checkEmpty(resolve(folder))

@@ -1,16 +1,13 @@
+import type { LogFlags } from "./log.ts"
 import { openLogOf } from "./open-log.ts"
 import { printTable } from "./table.ts"
 
 /** Prints the topics of a connection's log, as a table or a JSON array. */
-export async function topics(options: {
-  readonly config?: string
-  readonly connection?: string
-  readonly json?: true
-}): Promise<void> {
-  const reader = await openLogOf(options.config, options.connection)
+export async function topics({ config, connection, json }: LogFlags): Promise<void> {
+  const reader = await openLogOf(config, connection)
   try {
     const found = (await reader.topics()).toSorted((a, b) => (a.topic < b.topic ? -1 : 1))
-    if (options.json === true) return console.log(JSON.stringify(found, null, 2))
+    if (json === true) return console.log(JSON.stringify(found, null, 2))
     const rows = found.map(({ topic, partitions, records, bytes }) =>
       [topic, partitions, records, bytes ?? "-"].map(String),
     )

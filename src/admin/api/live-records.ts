@@ -2,6 +2,7 @@ import { pause } from "../../clock/clock.ts"
 import type { LogReader, OffsetRange, StoredRecord } from "../../brokers/broker.ts"
 import type { Matches } from "../../brokers/record-filter.ts"
 import { HooklineError } from "../../errors.ts"
+import { lengthOf } from "../../replay/range.ts"
 import { encodeEvent, type EventStream } from "./event-stream.ts"
 import { formatOffsets } from "./offsets.ts"
 import type { LiveRecords, RecordSummary } from "./shapes.ts"
@@ -58,7 +59,7 @@ export async function liveRecords(options: LiveOptions): Promise<void> {
         const added = newOf(ranges, next)
         next = await sendNew(options, added, max)
         mayHaveMissed = false
-        floodedPolls = countOf(added) > (max * waitMs) / POLL_MS ? floodedPolls + 1 : 0
+        floodedPolls = lengthOf(added) > (max * waitMs) / POLL_MS ? floodedPolls + 1 : 0
         waitMs = floodedPolls >= FLOODED_POLLS ? FLOODED_MS : POLL_MS
       }
       waitMs = Math.max(waitMs, ranges.length * PARTITION_MS)
@@ -79,16 +80,13 @@ function newOf(ranges: readonly OffsetRange[], next: ReadonlyMap<number, number>
   })
 }
 
-const countOf = (ranges: readonly OffsetRange[]): number =>
-  ranges.reduce((sum, { first, end }) => sum + end - first, 0)
-
 /** @returns where to continue: what the client could not be sent comes next time, or is skipped then */
 async function sendNew(
   { reader, topic, matches, summarize, stream }: LiveOptions,
   ranges: readonly OffsetRange[],
   max: number,
 ): Promise<ReadonlyMap<number, number>> {
-  const count = countOf(ranges)
+  const count = lengthOf(ranges)
   const narrowed = lastOf(ranges, count, max)
   const positions = new Map(narrowed.map(({ partition, first }) => [partition, first]))
   let sent: ReadonlyMap<number, number> = new Map(ranges.map(({ partition, first }) => [partition, first]))

@@ -33,15 +33,8 @@ export function* checkInPipelines({ pipelines, problems }: ResolvedDraft): Steps
     const sender = senderOf(processors)
     for (const part of [source, ...processors, sink]) {
       if (typeof part !== "object" || part.component.checkInPipeline === undefined) continue
-      const { values, isGiven, isDefault, where, wrong } = part
-      part.component.checkInPipeline({
-        values,
-        isGiven,
-        isDefault,
-        wrong,
-        warn: (key, text) => problems.warn(where(key), text),
-        sender,
-      })
+      const warn = (key: string, text: string): void => problems.warn(part.where(key), text)
+      part.component.checkInPipeline({ ...part, warn, sender })
     }
   }
 }

@@ -1,9 +1,11 @@
-import type { Plan } from "./plan/plan.ts"
+import type { ActivePlan } from "./reload.ts"
 
 /** What a reload changed, by name and never by value. */
 export interface Changes {
   readonly connections: ChangedNames
   readonly pipelines: ChangedNames
+  readonly forwards: ChangedNames
+  readonly reconciles: ChangedNames
   /** Keys of `[service]`, `[admin]` and `[traces]`. */
   readonly service: readonly string[]
   readonly admin: readonly string[]
@@ -17,21 +19,15 @@ interface ChangedNames {
 }
 
 /** The active instances by name: another instance is a change. @internal */
-export interface Snapshot {
-  readonly plan: Plan
-  readonly connections: ReadonlyMap<string, { readonly instance: unknown }>
-  readonly pipelines: ReadonlyMap<string, unknown>
-}
+export type Snapshot = Pick<ActivePlan, "plan" | "connections" | "pipelines">
 
 /** @internal */
 export function changesOf(before: Snapshot, now: Snapshot): Changes {
-  const isSameConnection = (id: string): boolean =>
-    before.connections.get(id)?.instance === now.connections.get(id)?.instance &&
-    Bun.deepEquals(before.plan.connections.get(id)?.values, now.plan.connections.get(id)?.values)
-  const isSamePipeline = (id: string): boolean => before.pipelines.get(id) === now.pipelines.get(id)
   return {
-    connections: compare(before.connections, now.connections, isSameConnection),
-    pipelines: compare(before.pipelines, now.pipelines, isSamePipeline),
+    connections: compare(connectionsOf(before), connectionsOf(now), isSameConnection),
+    pipelines: compare(before.pipelines, now.pipelines, Object.is),
+    forwards: compare(byId(before.plan.forwards), byId(now.plan.forwards)),
+    reconciles: compare(byId(before.plan.reconciles), byId(now.plan.reconciles)),
     service: changedKeys(before.plan.service, now.plan.service),
     admin: changedKeys(before.plan.admin, now.plan.admin),
     traces: changedKeys(before.plan.traces, now.plan.traces),
@@ -39,26 +35,29 @@ export function changesOf(before: Snapshot, now: Snapshot): Changes {
 }
 
 /** The changes as fields of a log line; empty when there are none. */
-export function describeChanges({ connections, pipelines, ...sections }: Changes): object {
-  const { service, admin, traces } = sections
-  const kinds = {
-    connections,
-    pipelines,
-    service: { changed: service },
-    admin: { changed: admin },
-    traces: { changed: traces },
-  }
-  const fields = Object.entries(kinds).flatMap(([kind, names]) =>
-    Object.entries(names).flatMap(([what, ids]) => (ids.length === 0 ? [] : [[`${kind}_${what}`, ids]])),
+export function describeChanges(changes: Changes): object {
+  const fields = Object.entries<ChangedNames | readonly string[]>({ ...changes }).flatMap(([kind, names]) =>
+    Object.entries("added" in names ? names : { changed: names }).flatMap(([what, ids]) =>
+      ids.length === 0 ? [] : [[`${kind}_${what}`, ids]],
+    ),
   )
   return Object.fromEntries(fields)
 }
 
 type ById = ReadonlyMap<string, unknown>
 
-const compare = (before: ById, now: ById, isSame: (id: string) => boolean): ChangedNames => ({
+const byId = (sections: readonly { readonly id: string; readonly values: unknown }[]): ById =>
+  new Map(sections.map(({ id, values }) => [id, values]))
+
+const connectionsOf = ({ plan, connections }: Snapshot): ById =>
+  new Map([...connections].map(([id, { instance }]) => [id, [instance, plan.connections.get(id)?.values]]))
+
+const isSameConnection: typeof Object.is = ([instance, values], [other, others]) =>
+  instance === other && Bun.deepEquals(values, others)
+
+const compare = (before: ById, now: ById, isSame: typeof Object.is = Bun.deepEquals): ChangedNames => ({
   added: [...now.keys()].filter((id) => !before.has(id)),
-  changed: [...now.keys()].filter((id) => before.has(id) && !isSame(id)),
+  changed: [...now.keys()].filter((id) => before.has(id) && !isSame(before.get(id), now.get(id))),
   removed: [...before.keys()].filter((id) => !now.has(id)),
 })
 

@@ -62,6 +62,9 @@ test("a section posts what is published from its start on, continues after kill 
   // the one before the kill may come again
   expect([...new Set(keysOf(receiver))]).toEqual(["a", "b", "c", "d"])
   expect(await reload(service, folder.path, configuration(moved.url, "concurrency = 4"))).toBe("reloaded")
+  const line = service.log.find(({ msg }) => msg === "reloaded")
+  expect(line).toMatchObject({ forwards_changed: ["app"] })
+  expect(line).not.toHaveProperty("reconciles_changed")
   await post(service, "e")
   await moved.count(1)
   expect([keysOf(receiver).at(-1), keysOf(moved)]).toEqual(["d", ["e"]])

@@ -245,5 +245,5 @@ export class Supervisor implements ReloadableApplication, Running {
 const portsOf = ({ pipelines }: Plan): Set<number> =>
   new Set(pipelines.map(({ source }) => (source.values as { port: number }).port))
 
-/** For changes of [service] and [admin] only; workers report those of pipelines and connections. */
+/** For changes of other sections; workers report those of pipelines and connections. */
 const bare = (plan: Plan) => ({ plan, connections: new Map(), pipelines: new Map() })

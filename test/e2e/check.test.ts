@@ -139,6 +139,35 @@ topic = t
   ])
 })
 
+test("what a signature leaves open is warned of beside the errors of other pipelines", async () => {
+  await Bun.write(
+    join(folder.path, "beside.conf"),
+    `[connection:log]
+directory = log
+[pipeline:a:WebHookSource]
+path = /a
+[pipeline:a:Verifier]
+provider = github
+secret = not-a-real-secret-0001
+[pipeline:a:BrokerSink]
+topic = t
+[pipeline:b:WebHookSource]
+path = /b
+[pipeline:b:Verifier]
+provider = github
+secret = not-a-real-secret-0001
+mode = soon
+[pipeline:b:BrokerSink]
+topic = t
+`,
+  )
+  const { stdout } = await hookline(["check", "-c", "beside.conf", "--json"], { cwd: folder.path })
+  expect(JSON.parse(stdout)).toMatchObject({
+    problems: [{ section: "pipeline:b:Verifier", key: "mode" }],
+    warnings: [{ section: "pipeline:a:Verifier", text: expect.stringContaining("github signs no time") }],
+  })
+})
+
 test("a token endpoint that gets the client's secret unencrypted is a warning, unless it is on this machine", async () => {
   const check = async (url: string) => {
     await Bun.write(

@@ -9,21 +9,20 @@ import { senderIn, senderOf } from "./sender.ts"
  * an error: a captured request would be accepted once by each.
  */
 export function* checkReplay({ pipelines, connections, service, problems }: ResolvedDraft): Steps<void> {
-  if (problems.hasAny) return
   const { workers = 1 } = service.values
   for (const { processors, sink } of pipelines) {
     yield
-    const parts = processors.flatMap((it) => (typeof it === "function" ? [] : it))
-    const keeper = parts.find(({ component }) => component.store !== undefined)
+    const parts = processors.filter((it) => typeof it !== "function")
+    const { kind } = connections.get(String(connectionOf(sink, connections))) ?? {}
+    if (kind === undefined || !parts.every((it) => it.isSound())) continue
+    const keepers = parts.filter(({ component }) => component.store !== undefined)
+    const [keeper] = keepers
     const sender = senderOf(processors)
-    const dedupes = parts.some(
-      ({ component, values: { key = "event:id" } }) =>
-        component.store !== undefined &&
-        locateEventPart(String(key), sender).every((it) => it.startsWith("json:")),
+    const dedupes = keepers.some(({ values: { key = "event:id" } }) =>
+      locateEventPart(String(key), sender).every((it) => it.startsWith("json:")),
     )
-    const connection = connections.get(String(connectionOf(sink, connections)))
-    const hasLogFolder = connection?.kind?.logFolder !== undefined
-    const forgetsIds = (keeper === undefined || keeper.values.store === "memory") && !hasLogFolder
+    const isInMemory = keeper === undefined || keeper.values.store === "memory"
+    const forgetsIds = isInMemory && kind.logFolder === undefined
     for (const part of parts) {
       const { values, where } = part
       const { name, covers, checksTime = false } = senderIn(part) ?? {}

@@ -193,10 +193,7 @@ export class Application {
    * @internal
    */
   connectionIds(key?: string): readonly string[] {
-    return connectionIds(
-      this.#draftOf(this.#configuration, () => {}),
-      key,
-    )
+    return connectionIds(this.#draftOf(this.#configuration), key)
   }
 
   /**
@@ -206,12 +203,7 @@ export class Application {
    * @throws HooklineError `config`, `usage`
    */
   connection(id: string): Connection {
-    const connection = planConnection(
-      this.#draftOf(this.#configuration, () => {}),
-      id,
-    )
-    if (connection !== undefined) return connection
-    throw new HooklineError("usage", `unknown connection ${JSON.stringify(id)}`)
+    return planConnection(this.#draftOf(this.#configuration), id)
   }
 
   /**
@@ -282,7 +274,7 @@ export class Application {
     return this.#draft === undefined ? error : explain(this.#draft, error, options)
   }
 
-  #draftOf(configuration: ConfigurationFile | undefined, reads: (file: string) => void): Draft {
+  #draftOf(configuration: ConfigurationFile | undefined, reads?: (file: string) => void): Draft {
     return {
       configuration,
       // a snapshot: additions during the planning are for the next reload

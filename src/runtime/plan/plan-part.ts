@@ -134,9 +134,10 @@ export function placeOfForward(
 export const planAdmin = (configuration: ConfigurationFile): Values<(typeof ADMIN)["options"]> =>
   planSection(configuration, configuration.admin, ["admin"], ADMIN)
 
-/** One connection of a draft; undefined: unknown id. @throws HooklineError `config` */
-export function planConnection(draft: Draft, id: string): Connection | undefined {
-  if (!connectionIds(draft).includes(id)) return undefined
+/** One connection of a draft. @throws HooklineError `usage` for an unknown id, `config` */
+export function planConnection(draft: Draft, id: string): Connection {
+  if (!connectionIds(draft).includes(id))
+    throw new HooklineError("usage", `unknown connection ${JSON.stringify(id)}`)
   const concerns = (kind: string, name: string | undefined): boolean => kind === "connection" && name === id
   return planOnly(
     draft.configuration,

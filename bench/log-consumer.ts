@@ -1,6 +1,6 @@
 import { ByteReader } from "../src/kafka-listener/protocol/byte-reader.ts"
 import { ByteWriter } from "../src/kafka-listener/protocol/byte-writer.ts"
-import { readResponse, writeRequest } from "../src/kafka-listener/protocol/fields.ts"
+import { readResponse, writeRequest } from "../test/support/kafka-messages.ts"
 import { Fetch } from "../src/kafka-listener/protocol/messages.ts"
 import { RawKafkaClient } from "../test/support/kafka-clients.ts"
 import { recordsIn } from "./kafka.ts"

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { ByteReader } from "../../src/kafka-listener/protocol/byte-reader.ts"
 import { ByteWriter } from "../../src/kafka-listener/protocol/byte-writer.ts"
 import { ERROR } from "../../src/kafka-listener/protocol/error-codes.ts"
-import { readResponse, writeRequest, type Api } from "../../src/kafka-listener/protocol/fields.ts"
+import type { Api } from "../../src/kafka-listener/protocol/fields.ts"
 import { Fetch, OffsetForLeaderEpoch } from "../../src/kafka-listener/protocol/messages.ts"
 import { startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
 import {
@@ -14,6 +14,7 @@ import {
   readableLog,
   type RunningConsumer,
 } from "../support/kafka-clients.ts"
+import { readResponse, writeRequest } from "../support/kafka-messages.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
 

@@ -1,6 +1,18 @@
-import { isIn, type Api } from "../../src/kafka-listener/protocol/fields.ts"
+import type { ByteReader } from "../../src/kafka-listener/protocol/byte-reader.ts"
+import type { ByteWriter } from "../../src/kafka-listener/protocol/byte-writer.ts"
+import { isIn, structOf, type Api } from "../../src/kafka-listener/protocol/fields.ts"
 
 type Table = Api["request"]
+
+type Struct = { readonly [name: string]: unknown }
+
+/** As clients write it. */
+export const writeRequest = (api: Api, version: number, request: Struct, to: ByteWriter): void =>
+  structOf(api.request, version, api.flexible).write(to, request)
+
+/** @throws Malformed */
+export const readResponse = (api: Api, version: number, from: ByteReader): Struct =>
+  structOf(api.response, version, api.flexible).read(from)
 
 let seed = 1
 /** A whole number from 0, the same in each run. */

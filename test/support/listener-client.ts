@@ -8,9 +8,10 @@ import {
 import { LIMITS, SharedBytes } from "../../src/kafka-listener/limits.ts"
 import { ByteReader } from "../../src/kafka-listener/protocol/byte-reader.ts"
 import { ByteWriter } from "../../src/kafka-listener/protocol/byte-writer.ts"
-import { isIn, readResponse, writeRequest, type Api } from "../../src/kafka-listener/protocol/fields.ts"
+import { isIn, type Api } from "../../src/kafka-listener/protocol/fields.ts"
 import { ApiVersions } from "../../src/kafka-listener/protocol/messages.ts"
 import { ClientAuthentication } from "../../src/kafka-listener/security/authentication.ts"
+import { readResponse, writeRequest } from "./kafka-messages.ts"
 
 /** A request's frame, without its length. */
 export function requestOf(api: Api, version: number, request: object, correlationId = 1): Buffer {

@@ -115,14 +115,6 @@ export const writeResponse = <A extends Api>(
   to: ByteWriter,
 ): void => structOf(api.response, version, api.flexible).write(to, response)
 
-/** For tests, which are clients. */
-export const writeRequest = (api: Api, version: number, request: Struct, to: ByteWriter): void =>
-  structOf(api.request, version, api.flexible).write(to, request)
-
-/** For tests. @throws Malformed */
-export const readResponse = (api: Api, version: number, from: ByteReader): Struct =>
-  structOf(api.response, version, api.flexible).read(from)
-
 /** How values of a type are read and written in one version. */
 interface Codec<T> {
   read(from: ByteReader): T
@@ -132,7 +124,7 @@ interface Codec<T> {
 const structs = new WeakMap<FieldTable, Map<number, Codec<Struct>>>()
 
 /** Made once for each version. */
-function structOf(table: FieldTable, version: number, flexible: Versions): Codec<Struct> {
+export function structOf(table: FieldTable, version: number, flexible: Versions): Codec<Struct> {
   const known = structs.getOrInsertComputed(table, () => new Map<number, Codec<Struct>>())
   return known.getOrInsertComputed(version, () => makeStruct(table, version, flexible))
 }

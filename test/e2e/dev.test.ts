@@ -86,7 +86,7 @@ test("signed events get a line, are kept and forwarded; others are refused with 
   dev.signal("SIGINT")
   const all = await dev.printed(/ s; .*\n/)
   expect(await dev.exited).toBe(0)
-  expect(all).toMatch(/\n2 published, 3 refused in \d+ s; 1 forwarded, 1 refused by the target\n$/)
+  expect(all).toMatch(/^2 published, 3 refused in \d+ s; 1 forwarded, 1 refused by the target$/m)
   const values = await valuesInLog(join(at, "hookline-dev"), "webhooks")
   expect(values.map((it) => it.replace(/,?"received_at".*/, ""))).toEqual([BODY.slice(0, -1), "{"])
   expect(bodies.slice(1)).toEqual(values)

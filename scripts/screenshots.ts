@@ -1,7 +1,8 @@
 /**
  * Takes the pictures of docs/admin-page.md: a service with some pipelines, events of a shop, and Chromium.
  *
- * Run it with `npm run docs:screenshots`; `-- 900` fills the chart of 15 minutes.
+ * Run it with `npm run docs:screenshots`; `-- 900` fills the chart of 15 minutes, `-- 5 FOLDER` leaves them in another folder
+ * than docs, as `npm run site -- --pictures` does.
  */
 import { join } from "node:path"
 import type { Page } from "playwright-core"
@@ -10,7 +11,7 @@ import { startHookline, temporaryFolder } from "../test/support/hookline.ts"
 import { freePorts } from "../test/support/ports.ts"
 import { postAsStripe } from "../test/support/stripe-events.ts"
 
-const docs = join(import.meta.dir, "../docs")
+const [seconds = "45", pictures = join(import.meta.dir, "../docs")] = process.argv.slice(2)
 const SECRET = "whsec_example"
 const PIPELINES = ["payments", "subscriptions", "disputes", "payouts"]
 const TYPES = [
@@ -76,7 +77,7 @@ async function shop(seconds: number): Promise<void> {
 async function take(theme: "light" | "dark"): Promise<void> {
   const { page, faults } = await openPage(browser, running.adminUrl!, { theme, width: 1200, height: 640 })
   const save = async (page: Page, name: string): Promise<void> => {
-    await page.screenshot({ path: join(docs, `page-${name}-${theme}.png`) })
+    await page.screenshot({ path: join(pictures, `page-${name}-${theme}.png`) })
   }
   await page.getByRole("row", { name: /payments/ }).waitFor()
   await page.locator("canvas").waitFor()
@@ -97,7 +98,7 @@ async function take(theme: "light" | "dark"): Promise<void> {
 
 await postAsStripe(running.urls["payouts"]!, SECRET, `${body(0).slice(0, -1)},}`)
 for (let n = 0; n < 3; n++) await fetch(running.urls["payments"]!, { method: "POST", body: body(n) })
-await shop(Number(process.argv[2] ?? 45))
+await shop(Number(seconds))
 await using browser = await startBrowser()
 await take("light")
 await take("dark")

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs"
+import { existsSync, readFileSync, statSync } from "node:fs"
 import { join, posix } from "node:path"
 import type { Page } from "./page.ts"
 
@@ -27,15 +27,24 @@ export function withLinks(page: Page, links: Links, end: "/" | ".md"): string {
       if (isFenced) return line
       return line
         .replaceAll(/(!?)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g, (_, image, text, target) => {
+          // below
+          if (image === "!" && end === "/") return `<img src="${target}" alt="${text}">`
           const href = hrefOf(target as string, page.file, links, end)
           return href === undefined ? (text as string) : `${image}[${text}](${href})`
         })
-        .replaceAll(
-          /(?<=<(?:img src|source [^>]*srcset)=")[^"]+/g,
-          (src) => hrefOf(src, page.file, links, end) ?? "",
-        )
+        .replaceAll(/(<(?:img src|source [^>]*srcset)=")([^"]+)"/g, (_, before, src) => {
+          const href = hrefOf(src as string, page.file, links, end) ?? ""
+          return `${before}${href}"${end === "/" ? sizeOf(src as string, page.file, links) : ""}`
+        })
     })
     .join("\n")
+}
+
+/** Attributes of a picture, so that the text below it does not move when it is there; empty: not of a PNG. */
+function sizeOf(target: string, from: string, { root }: Links): string {
+  if (!target.endsWith(".png")) return ""
+  const header = readFileSync(join(root, posix.dirname(from), target))
+  return ` width="${header.readUInt32BE(16)}" height="${header.readUInt32BE(20)}"`
 }
 
 /** undefined: a folder of the repository, which the site does not have */

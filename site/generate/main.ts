@@ -1,9 +1,11 @@
 /**
  * Writes what Astro builds the site from: the pages of docs/ where they are, a page for each sender, refusal and path of the
- * admin API, each also as plain Markdown, and the files that they link to.
+ * admin API, each also as plain Markdown, and the files that they link to. With `--pictures` those of the admin page are taken
+ * anew, in Chromium, from a service that runs for seconds.
  */
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import { parseArgs } from "node:util"
 import { bundle } from "../../scripts/build-verify.ts"
 import { whyPage } from "./why.ts"
 import { adminApiDocument } from "../../scripts/admin-api-document.ts"
@@ -16,6 +18,7 @@ import { senderPages } from "./senders.ts"
 import { descriptionOf, textOf, titleOf, type Page } from "./page.ts"
 import { groupsOf, llmsText } from "./sidebar.ts"
 
+const { pictures } = parseArgs({ options: { pictures: { type: "boolean" } } }).values
 const root = join(import.meta.dir, "../..")
 const site = join(import.meta.dir, "..")
 const content = join(site, "src/content/docs")
@@ -84,7 +87,13 @@ for (const page of pages) {
   write(join(content, `${page.route || "index"}.md`), text)
   write(join(published, markdown), withLinks(page, links, ".md"))
 }
-for (const file of links.copied) cpSync(join(root, file), join(published, copyOf(file)))
+const isTaken = (file: string): boolean => pictures === true && /^docs\/page-.*\.png$/.test(file)
+for (const file of links.copied) if (!isTaken(file)) cpSync(join(root, file), join(published, copyOf(file)))
+if (pictures === true) {
+  const command = [process.execPath, join(root, "scripts/screenshots.ts"), "5", join(published, "files/docs")]
+  const { success } = Bun.spawnSync(command, { stdout: "inherit", stderr: "inherit" })
+  if (!success) throw new Error("the pictures of the admin page were not taken")
+}
 await Bun.write(join(published, "why.js"), await bundle(join(site, "browser/why.ts"), "explain"))
 cpSync(join(root, "console/icon.svg"), join(published, "favicon.svg"))
 write(join(published, "openapi.json"), JSON.stringify(document, null, 2))

@@ -3,8 +3,12 @@ import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { chromium, type Page } from "playwright-core"
 import { accessibilityFindings, hasBrowser, openPage, startBrowser } from "../support/browser.ts"
-import { runToEnd } from "../support/child.ts"
+import { endingWithThisProcess, outputOf } from "../support/child.ts"
+import { overflowPx } from "../support/page.ts"
+import { freePort } from "../support/ports.ts"
+import { skipsFor } from "../support/tools.ts"
 
 // npm installs Astro.
 setDefaultTimeout(600_000)
@@ -15,15 +19,11 @@ const dist = join(site, "dist")
 const SECRET = "obviously-fake-secret"
 
 beforeAll(async () => {
-  if (!existsSync(join(site, "node_modules")))
-    await succeed(["npm", "--prefix", "site", "ci", "--no-audit", "--no-fund"])
-  await succeed(["npm", "run", "site"])
+  if (!existsSync(join(site, "node_modules/lighthouse")))
+    await outputOf(["npm", "--prefix", "site", "ci", "--no-audit", "--no-fund"], { cwd: root })
+  const pictures = hasBrowser() ? ["--", "--pictures"] : []
+  await outputOf(["npm", "run", "site", ...pictures], { cwd: root })
 })
-
-async function succeed(command: readonly string[]): Promise<void> {
-  const { status, stdout, stderr } = await runToEnd(command, { cwd: root })
-  if (status !== 0) throw new Error(`${command.join(" ")} failed:\n${stdout}${stderr}`)
-}
 
 interface Built {
   readonly ids: ReadonlySet<string>
@@ -92,7 +92,7 @@ test("no page has anything fetched from another host", async () => {
     expect([from, ...fetched.filter(isElsewhere)]).toEqual([from])
 })
 
-/** The built site, as a static file server has it. */
+/** The built site, as a static file server has it: compressed. */
 const serve = (): Bun.Server<undefined> =>
   Bun.serve({
     hostname: "127.0.0.1",
@@ -100,7 +100,10 @@ const serve = (): Bun.Server<undefined> =>
     async fetch({ url }) {
       const { pathname } = new URL(url)
       const file = Bun.file(join(dist, pathname.endsWith("/") ? `${pathname}index.html` : pathname))
-      return (await file.exists()) ? new Response(file) : new Response(null, { status: 404 })
+      if (!(await file.exists())) return new Response(null, { status: 404 })
+      if (!/^text|javascript|json|svg/.test(file.type)) return new Response(file)
+      const headers = { "Content-Type": file.type, "Content-Encoding": "gzip" }
+      return new Response(Bun.gzipSync(await file.bytes()), { headers })
     },
   })
 
@@ -148,15 +151,199 @@ test.skipIf(!hasBrowser())(
   },
 )
 
-test.skipIf(!hasBrowser())("pages can be read in both themes", async () => {
+test.skipIf(!hasBrowser())("pages can be read in both themes, and on a narrow screen", async () => {
   using server = serve()
   await using browser = await startBrowser()
   for (const theme of ["light", "dark"] as const) {
     for (const path of ["", "logs/", "senders/stripe/", "why/"]) {
       const { page, faults } = await openPage(browser, `${server.url.href}${path}`, { theme })
       expect([theme, path, ...(await accessibilityFindings(page))]).toEqual([theme, path])
+      await page.setViewportSize({ width: 360, height: 640 })
+      expect([path, await overflowPx(page)]).toEqual([path, 0])
       expect(faults).toEqual([])
       await page.context().close()
     }
   }
 })
+
+interface Picture {
+  readonly width: number
+  readonly height: number
+  readonly colours: number
+  /** The mean, from 0 to 255. */
+  readonly brightness: number
+}
+
+/** A picture at an address of the page's site, or in a data: URL. */
+const describePicture = (page: Page, address: string): Promise<Picture> =>
+  page.evaluate<Picture>(`(async () => {
+    const image = new Image()
+    image.src = ${JSON.stringify(address)}
+    await image.decode()
+    const { width, height } = image
+    const context = new OffscreenCanvas(width, height).getContext("2d")
+    context.drawImage(image, 0, 0)
+    const pixels = new Uint32Array(context.getImageData(0, 0, width, height).data.buffer)
+    const green = pixels.reduce((sum, pixel) => sum + ((pixel >> 8) & 255), 0)
+    return { width, height, colours: new Set(pixels).size, brightness: green / pixels.length }
+  })()`)
+
+test.skipIf(!hasBrowser())("the pictures of the admin page are those of this build", async () => {
+  using server = serve()
+  await using browser = await startBrowser()
+  const { page } = await openPage(browser, server.url.href)
+  for (const name of ["overview", "events", "refused"]) {
+    for (const theme of ["light", "dark"] as const) {
+      const file = `docs/page-${name}-${theme}.png`
+      const { brightness, colours, ...size } = await describePicture(page, `/files/${file}`)
+      expect([file, size]).toEqual([file, { width: 1200, height: 640 }])
+      expect(colours).toBeGreaterThan(100)
+      expect([file, brightness > 128 ? "light" : "dark"]).toEqual([file, theme])
+      expect(readFileSync(join(dist, "files", file)).equals(readFileSync(join(root, file)))).toBe(false)
+    }
+  }
+})
+
+/** What Lighthouse says of a page: on a phone of the middle class and slow 4G, simulated, as by default. */
+interface Audited {
+  /** By category, from 0 to 1. */
+  readonly scores: { readonly [category: string]: number }
+  /** Whether the machine was quick enough for the performance's score; a busy one is slow. */
+  readonly isQuick: boolean
+  readonly bytes: number
+  readonly requests: number
+  /** What has to be there before the page is painted. */
+  readonly blocking: readonly string[]
+  /** Scripts and styles of which a good part is not used. */
+  readonly unused: readonly string[]
+  /** Cumulative layout shift. */
+  readonly shift: number
+  /** The page as it was painted, as a data: URL. */
+  readonly screenshot: string
+}
+
+interface Report {
+  readonly categories: { readonly [category: string]: { readonly score: number | null } }
+  readonly audits: {
+    readonly [audit: string]: {
+      readonly numericValue?: number
+      readonly details?: { readonly items?: readonly { readonly url: string }[]; readonly data?: string }
+    }
+  }
+  readonly environment: { readonly benchmarkIndex: number }
+}
+
+/** A score that is good. */
+const isGood = (score: number): boolean => score > 0.95
+/** Lighthouse warns of a slow processor below this index. */
+const LEAST_BENCHMARK_INDEX = 1000
+/** On a machine that is very busy Lighthouse finds now and then that a page was not painted. */
+const MOST_TRIES = 3
+/** Runs of a page before its performance counts as bad; runs of pages again, all in all. */
+const RUNS = 5
+const MOST_AGAIN = 8
+
+test.skipIf(!hasBrowser())(
+  "Lighthouse gives each category more than 95, in both themes",
+  async () => {
+    using server = serve()
+    await using browser = await startBrowser()
+    const { page: viewer } = await openPage(browser, server.url.href)
+    await using audited = await startAudited()
+    const slow: { path: string; theme: string; scores: number[]; isQuick: boolean }[] = []
+    let again = 0
+    for (const theme of ["light", "dark"] as const) {
+      await audited.choose(server.url.href, theme)
+      for (const path of ["", "senders/stripe/", "errors/unverified_no_match/", "why/"]) {
+        const audit = (): Promise<Audited> => audited.audit(`${server.url.href}${path}`)
+        const first = await audit()
+        const { brightness } = await describePicture(viewer, first.screenshot)
+        expect([path, brightness > 128 ? "light" : "dark"]).toEqual([path, theme])
+        const { performance, ...others } = first.scores
+        expect([path, Object.entries(others).filter(([, score]) => !isGood(score))]).toEqual([path, []])
+        expectLight(path, first)
+        const scores = [performance!]
+        let { isQuick } = first
+        while (!scores.some(isGood) && isQuick && scores.length < RUNS && again++ < MOST_AGAIN) {
+          const repeated = await audit()
+          scores.push(repeated.scores["performance"]!)
+          isQuick = repeated.isQuick
+        }
+        if (!scores.some(isGood)) slow.push({ path, theme, scores, isQuick })
+      }
+    }
+    // it is the pages only where the machine was quick in all runs
+    expect(slow.filter(({ scores, isQuick }) => isQuick && scores.length === RUNS)).toEqual([])
+    if (slow.length > 0)
+      skipsFor(`too busy for Lighthouse to say how fast these pages are: ${JSON.stringify(slow)}`)
+  },
+  1_800_000,
+)
+
+/** What the score of the performance is made of that no machine changes. */
+function expectLight(path: string, { bytes, requests, blocking, unused, shift }: Audited): void {
+  // the start has a picture, the box all senders' schemes
+  const most = { "": 250_000, "why/": 150_000 }[path] ?? 100_000
+  const limits = { bytes: most, requests: 20, blocking: 2, shift: 0.05 }
+  const found = { bytes, requests, blocking: blocking.length, shift }
+  const over = Object.entries(found).filter(([name, value]) => value > limits[name as keyof typeof limits])
+  expect([path, over]).toEqual([path, []])
+  expect([path, blocking.filter((it) => !it.endsWith(".css"))]).toEqual([path, []])
+  // the box works without a network once its page is there
+  expect([path, unused.filter((it) => it !== "/why.js")]).toEqual([path, []])
+}
+
+/** A Chromium in which Lighthouse, a program of Node.js, opens pages. */
+async function startAudited() {
+  const port = await freePort()
+  const browser = await startBrowser(`--remote-debugging-port=${port}`)
+  const program = join(site, "node_modules/lighthouse/cli/index.js")
+  const options = [
+    "--quiet",
+    "--no-enable-error-reporting",
+    "--disable-full-page-screenshot",
+    "--output=json",
+  ]
+  return {
+    /** Chooses the theme of a site, as its menu does. */
+    async choose(url: string, theme: "light" | "dark"): Promise<void> {
+      // Lighthouse sees what is stored outside of all contexts of Playwright's
+      const whole = await chromium.connectOverCDP(`http://127.0.0.1:${port}`)
+      const page = await whole.contexts()[0]!.newPage()
+      await page.goto(url)
+      await page.evaluate(`localStorage.setItem("starlight-theme", "${theme}")`)
+      await page.close()
+      await whole.close()
+    },
+    async audit(url: string): Promise<Audited> {
+      const command = endingWithThisProcess("node", program, url, `--port=${port}`, ...options)
+      for (let tries = 1; ; tries++) {
+        try {
+          return toAudited(JSON.parse(await outputOf(command)) as Report)
+        } catch (error) {
+          if (tries === MOST_TRIES) throw error
+        }
+      }
+    },
+    [Symbol.asyncDispose]: () => browser.close(),
+  }
+}
+
+function toAudited({ categories, audits, environment }: Report): Audited {
+  const scores = Object.entries(categories).map(([category, { score }]): [string, number] => {
+    if (score === null) throw new Error(`Lighthouse has no score of ${category}`)
+    return [category, score]
+  })
+  const namesOf = (audit: string): string[] =>
+    audits[audit]!.details!.items!.map(({ url }) => new URL(url).pathname)
+  return {
+    scores: Object.fromEntries(scores),
+    isQuick: environment.benchmarkIndex > LEAST_BENCHMARK_INDEX,
+    bytes: audits["total-byte-weight"]!.numericValue!,
+    requests: namesOf("network-requests").length,
+    blocking: namesOf("render-blocking-resources"),
+    unused: [...namesOf("unused-css-rules"), ...namesOf("unused-javascript")],
+    shift: audits["cumulative-layout-shift"]!.numericValue!,
+    screenshot: audits["final-screenshot"]!.details!.data!,
+  }
+}

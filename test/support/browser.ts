@@ -12,7 +12,8 @@ const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js"
 export const hasBrowser = (): boolean => program !== undefined || hasTools(PROGRAMS[0]!)
 
 /** Starts Chromium without a window: `await using browser = await startBrowser()`. */
-export const startBrowser = (): Promise<Browser> => chromium.launch({ executablePath: program! })
+export const startBrowser = (...args: string[]): Promise<Browser> =>
+  chromium.launch({ executablePath: program!, args })
 
 interface PageSettings {
   readonly theme?: "light" | "dark"

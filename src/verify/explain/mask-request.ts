@@ -1,15 +1,10 @@
-import { makeVerifier, type ProviderRef } from "../presets/providers.ts"
-import { WrongSetting, type VerifierSettings } from "../schemes/family.ts"
+import { makeVerifier, type Verification } from "../presets/providers.ts"
+import { WrongSetting } from "../schemes/family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import type { SignedRequest } from "../verifier.ts"
 import { concealer, type Conceal } from "./conceal.ts"
 import { hidden, isSignatureName, isTokenName, maskQuery, maskText, maskValue } from "./mask-text.ts"
 import { isToken } from "./report.ts"
-
-interface Verification {
-  readonly provider: ProviderRef
-  readonly settings: VerifierSettings
-}
 
 /** A signature or token is no shorter. */
 const RUN = /[A-Za-z0-9+/_-]{16,}={0,2}/g

@@ -5,7 +5,7 @@ export async function copy(text: string, what = ""): Promise<void> {
   try {
     if (isSecureContext) await navigator.clipboard.writeText(text)
     else copyBySelection(text)
-    toast(what === "" || what === "Copy" ? "Copied" : `Copied: ${what.replace(/^Copy (as )?/, "")}`)
+    toast(what === "" ? "Copied" : `Copied: ${what}`)
   } catch (error) {
     toast(`The browser did not copy: ${(error as Error).message}`)
   }

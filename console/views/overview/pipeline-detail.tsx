@@ -53,7 +53,9 @@ function Facts({ id, provider, is_verified, url, connection, topic }: Detail["pi
     <>
       <p class="pipeline-url">
         <code>{url}</code>
-        <CopyButton text={() => url} label="Copy" />
+        <button type="button" class="quiet" onClick={() => void copy(url)}>
+          Copy
+        </button>
       </p>
       <div class="facts">
         <span>{provider ?? (is_verified ? "own scheme" : "not verified")}</span>
@@ -107,14 +109,5 @@ function Curves({ detail }: { detail: Detail }) {
         </table>
       )}
     </div>
-  )
-}
-
-/** Copies a text; `text` is called when it is pressed, so that a large one is made only then. */
-function CopyButton({ text, label = "Copy" }: { text: () => string; label?: string }) {
-  return (
-    <button type="button" class="quiet" onClick={() => void copy(text(), label)}>
-      {label}
-    </button>
   )
 }

@@ -2,7 +2,7 @@ import type { Ref } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import { Select } from "../../components/select.tsx"
 import { State } from "../../components/values.tsx"
-import { fromLocalTime, toLocalTime } from "../../format.ts"
+import { fromLocalTime, sentence, toLocalTime } from "../../format.ts"
 import { parseCondition } from "./condition.ts"
 import type { EventsPlace, Source } from "./place.ts"
 import { boundsOf, RANGES } from "./range.ts"
@@ -73,24 +73,20 @@ interface CustomRangeProps {
 }
 
 function CustomRange({ range, change }: CustomRangeProps) {
-  const { since, until } = boundsOf(range, 0)
+  const bounds = boundsOf(range, 0)
   const timeOf = (text: string): string | undefined => (text === "" ? undefined : `${fromLocalTime(text)}`)
   return (
     <>
-      <input
-        type="datetime-local"
-        step={0.001}
-        aria-label="Since"
-        value={toLocalTime(since)}
-        onChange={({ currentTarget: { value } }) => change({ ...range, since: timeOf(value) })}
-      />
-      <input
-        type="datetime-local"
-        step={0.001}
-        aria-label="Until"
-        value={toLocalTime(until)}
-        onChange={({ currentTarget: { value } }) => change({ ...range, until: timeOf(value) })}
-      />
+      {(["since", "until"] as const).map((end) => (
+        <input
+          key={end}
+          type="datetime-local"
+          step={0.001}
+          aria-label={sentence(end)}
+          value={toLocalTime(bounds[end])}
+          onChange={({ currentTarget: { value } }) => change({ ...range, [end]: timeOf(value) })}
+        />
+      ))}
     </>
   )
 }

@@ -5,6 +5,9 @@ interface Documented extends SenderFacts {
   readonly source: string
 }
 
+const skills = (sender: string, page: "overview" | "setup"): string =>
+  `https://github.com/hookdeck/webhook-skills/blob/main/skills/${sender}-webhooks/references/${page}.md`
+
 const GITLAB: readonly Documented[] = [
   {
     source: "https://gitlab.com/gitlab-com/gl-infra/delivery/-/issues/19320",
@@ -12,8 +15,7 @@ const GITLAB: readonly Documented[] = [
       "disables a webhook after 4 failures in a row: of 5xx for 1 min to 24 h, of 4xx until it is enabled again",
   },
   {
-    source:
-      "https://github.com/hookdeck/webhook-skills/blob/main/skills/gitlab-webhooks/references/overview.md",
+    source: skills("gitlab", "overview"),
     waitsMs: 10 * SECONDS,
   },
   { source: "https://docs.gitlab.com/administration/instance_limits/", largestBytes: 25 * MEBIBYTES },
@@ -68,8 +70,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   ],
   openai: [
     {
-      source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/openai-webhooks/references/setup.md",
+      source: skills("openai", "setup"),
       waitsMs: 20 * SECONDS,
       repeats: "at growing intervals",
       setup: "Settings, Webhooks, Add endpoint: the URL and the events; the signing secret is shown once",
@@ -96,8 +97,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       resends: "the dashboard: Webhooks, the endpoint, the message, Replay",
     },
     {
-      source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/resend-webhooks/references/setup.md",
+      source: skills("resend", "setup"),
       setup: "Webhooks, Add webhook: the URL and the events; the webhook has its signing secret",
     },
   ],
@@ -199,8 +199,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       resends: "`POST /notifications/{id}/replay`",
     },
     {
-      source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/paddle-webhooks/references/setup.md",
+      source: skills("paddle", "setup"),
       setup:
         "Developer tools, Notifications, New destination: the URL and the events; the destination has its secret key",
     },
@@ -243,8 +242,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   ],
   webflow: [
     {
-      source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/webflow-webhooks/references/overview.md",
+      source: skills("webflow", "overview"),
       waitsMs: 30 * SECONDS,
       repeatsForMs: 30 * MINUTES,
       repeats: "3 times, at intervals of 10 min",
@@ -434,8 +432,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       disables: "disables the webhook after more than 5 failures in a row",
     },
     {
-      source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/woocommerce-webhooks/references/setup.md",
+      source: skills("woocommerce", "setup"),
       setup:
         "WooCommerce, Settings, Advanced, Webhooks, Add webhook: the topic, the delivery URL and the secret",
     },
@@ -580,15 +577,13 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   ],
   vercel: [
     {
-      source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/vercel-webhooks/references/overview.md",
+      source: skills("vercel", "overview"),
       waitsMs: 30 * SECONDS,
       repeatsForMs: DAYS,
       repeats: "at growing intervals",
     },
     {
-      source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/vercel-webhooks/references/setup.md",
+      source: skills("vercel", "setup"),
       setup:
         "the team's settings, Webhooks, Create Webhook: the URL, the events and the projects; the secret is shown once",
     },
@@ -791,8 +786,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       lists: "`POST /api/system/webhook-event-log/search`",
     },
     {
-      source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/fusionauth-webhooks/references/setup.md",
+      source: skills("fusionauth", "setup"),
       setup:
         "Settings, Key Master: an HMAC key; then Tenants, the tenant, Webhooks: the URL, the events and the key",
     },
@@ -855,15 +849,13 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       resends: "the server's page of inbound messages",
     },
     {
-      source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/postmark-webhooks/references/setup.md",
+      source: skills("postmark", "setup"),
       setup: "the server's Webhooks, Add webhook: the URL, with user name and password, and the events",
     },
   ],
   chargebee: [
     {
-      source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/chargebee-webhooks/references/overview.md",
+      source: skills("chargebee", "overview"),
       waitsMs: 20 * SECONDS,
       repeats: "up to 7 times, after 2 minutes to 2 days",
     },
@@ -873,8 +865,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       replaced: ["source"],
     },
     {
-      source:
-        "https://github.com/hookdeck/webhook-skills/blob/main/skills/chargebee-webhooks/references/setup.md",
+      source: skills("chargebee", "setup"),
       setup: "Settings, Webhooks, Add Webhook: the URL, and basic authentication with user name and password",
     },
   ],

@@ -12,7 +12,7 @@ import type { WaitingNotes } from "./waiting.ts"
 const ASK_EVERY_MS = 250
 
 /** What flags ask for. */
-interface Asked {
+export interface Asked {
   readonly from: TopicRange
   readonly partition?: number
   readonly where?: readonly string[]

@@ -15,32 +15,23 @@ import { isSameLog } from "../replay/same-log.ts"
 import { toShownUrl } from "../replay/request-of-record.ts"
 import type { ReplayTarget } from "../replay/target.ts"
 import { Application } from "../runtime/application.ts"
+import type { StateFlags } from "./common-flags.ts"
 import { leaveFolder } from "./folder.ts"
 import { Interruption } from "./interruption.ts"
 import { parseCondition, type Matches } from "../brokers/record-filter.ts"
-import { canReplay, replayByService } from "./replay-by-service.ts"
+import { canReplay, replayByService, type Asked } from "./replay-by-service.ts"
 import { displayReplay } from "./replay-display.ts"
 import { RunningService } from "./running-service.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
-import type { TopicRange } from "./topic-range.ts"
 import { WaitingNotes } from "./waiting.ts"
 import { untilAvailable } from "../replay/until-available.ts"
 import { counted } from "../config/file/nearest.ts"
 
-export interface ReplayFlags {
-  readonly config?: string
-  readonly from: TopicRange
+export interface ReplayFlags extends StateFlags, Asked {
   readonly to: TopicPlace | URL
-  readonly partition?: number
-  readonly where?: readonly string[]
-  readonly rate?: number
-  readonly timestamps: "keep" | "new"
-  readonly onRefusal: "stop" | "skip"
   readonly name?: string
-  readonly state?: string
   readonly restart?: true
   readonly dryRun?: true
-  readonly json?: true
 }
 
 /** What is replayed, as the command line says it: an interrupted replay is resumed if it is the same. */

@@ -1,4 +1,5 @@
 import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
+import type { LogGauges, SpoolGauges } from "../telemetry/gauges.ts"
 
 /** A log broker that records are published to. */
 export interface Broker {
@@ -45,40 +46,13 @@ export interface Impairment {
 }
 
 /** What a spool holds. */
-export interface SpoolState {
-  /** Why the broker is unavailable; undefined while it is available. */
-  readonly outage: string | undefined
+export interface SpoolState extends SpoolGauges {
   /** Why the spool accepts no events; undefined: it does. */
   readonly problem: string | undefined
-  /** Records to be forwarded. */
-  readonly records: number
-  /** Bytes of keys, values and headers, of quarantined ones as well. */
-  readonly bytes: number
-  /** The most bytes that it takes. */
-  readonly maxBytes: number
-  /** When the oldest record to be forwarded was spooled, in milliseconds since 1970; undefined: there is none. */
-  readonly oldestMs: number | undefined
-  /** Records that the broker refused for good. */
-  readonly quarantined: number
-  /** Topics none of whose records is forwarded although the broker is available. */
-  readonly stuckTopics: number
 }
 
 /** What an embedded log holds, as its thread said last. */
-export interface LogState {
-  /** Bytes of keys, values and headers. */
-  readonly bytes: number
-  /** Size of the file and its WAL. */
-  readonly fileBytes: number
-  /** Bytes of the WAL that a reader holds, when over 64 MiB; else 0. */
-  readonly heldBytes: number
-  /** Time of the oldest record, in milliseconds since 1970; Infinity: there is none. */
-  readonly oldestMs: number
-  /** How long records are kept; Infinity: forever. */
-  readonly retentionMs: number
-  /** How many bytes are kept; Infinity: all. */
-  readonly retentionBytes: number
-}
+export type LogState = LogGauges
 
 /** A broker whose pending records can be cancelled. */
 export interface YieldingBroker extends Broker {

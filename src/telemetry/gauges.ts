@@ -57,21 +57,37 @@ export const READINESS_STATES = ["ready", "partly ready", "not ready", "draining
 
 export type ReadinessState = (typeof READINESS_STATES)[number]
 
-interface SpoolGauges extends Readonly<
-  Record<"records" | "bytes" | "maxBytes" | "quarantined" | "stuckTopics", number>
-> {
-  /** When the oldest record was spooled, in milliseconds since 1970; undefined: the spool is empty. */
-  readonly oldestMs: number | undefined
-  /** Why its broker is unavailable; undefined while it is available. */
+/** What a spool holds. */
+export interface SpoolGauges {
+  /** Why the broker is unavailable; undefined while it is available. */
   readonly outage: string | undefined
+  /** Records to be forwarded. */
+  readonly records: number
+  /** Bytes of keys, values and headers, of quarantined ones as well. */
+  readonly bytes: number
+  /** The most bytes that it takes. */
+  readonly maxBytes: number
+  /** When the oldest record to be forwarded was spooled, in milliseconds since 1970; undefined: there is none. */
+  readonly oldestMs: number | undefined
+  /** Records that the broker refused for good. */
+  readonly quarantined: number
+  /** Topics none of whose records is forwarded although the broker is available. */
+  readonly stuckTopics: number
 }
 
-interface LogGauges extends Readonly<Record<"bytes" | "fileBytes" | "heldBytes", number>> {
-  /** Time of the oldest record, in milliseconds since 1970; Infinity: the log is empty. */
+/** What an embedded log holds, as its thread said last. */
+export interface LogGauges {
+  /** Bytes of keys, values and headers. */
+  readonly bytes: number
+  /** Size of the file and its WAL. */
+  readonly fileBytes: number
+  /** Bytes of the WAL that a reader holds, when over 64 MiB; else 0. */
+  readonly heldBytes: number
+  /** Time of the oldest record, in milliseconds since 1970; Infinity: there is none. */
   readonly oldestMs: number
-  /** In milliseconds; Infinity: forever. */
+  /** How long records are kept; Infinity: forever. */
   readonly retentionMs: number
-  /** Infinity: without a limit. */
+  /** How many bytes are kept; Infinity: all. */
   readonly retentionBytes: number
 }
 

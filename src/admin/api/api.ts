@@ -2,16 +2,13 @@ import { HooklineError } from "../../errors.ts"
 import { type AdminAccess, Sessions, type WrongTokens } from "../access.ts"
 import { rowOfReplica } from "../admin-client.ts"
 import type { Act } from "../audit.ts"
-import type { Replicas } from "../replicas.ts"
-import type { Sampler } from "../sampler.ts"
-import type { Service } from "../service.ts"
 import { captureRoutes } from "./captures.ts"
 import { EventStreams } from "./event-stream.ts"
 import { admitBy } from "./gate.ts"
 import { groupsRoute } from "./groups.ts"
 import { Live } from "./live.ts"
 import { openApiRoute } from "./openapi.ts"
-import { overviewRoutes } from "./overview.ts"
+import { overviewRoutes, type OverviewDeps } from "./overview.ts"
 import { reasonsRoute } from "./reasons.ts"
 import { recordRoutes } from "./records.ts"
 import { replayRoutes } from "./replays.ts"
@@ -24,10 +21,7 @@ import { verifyRoute } from "./verify.ts"
 import { ChangedLevel, LoggedLevel, Reloaded } from "./shapes.ts"
 import { injectionRoute } from "./submit.ts"
 
-export interface ApiDeps {
-  readonly service: Service
-  readonly sampler: Sampler
-  readonly replicas: Replicas
+export interface ApiDeps extends OverviewDeps {
   readonly admission: () => AdminAccess
   readonly wrongTokens: WrongTokens
   readonly failed: (error: unknown) => void

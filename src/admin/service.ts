@@ -2,7 +2,7 @@ import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { Broker, GroupOffsets, LogReader, SpoolState } from "../brokers/broker.ts"
 import type { CaptureMode } from "../config/sections/admin.ts"
 import type { Servers } from "../http/server.ts"
-import type { ReadinessState, Silence } from "../telemetry/gauges.ts"
+import type { ForwardGauges, ReadinessState, Silence } from "../telemetry/gauges.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { LogLevel } from "../telemetry/log.ts"
 import type { SourceLimits } from "../verify/explain/advice.ts"
@@ -75,23 +75,12 @@ export interface ReconcileInfo extends ReconcileState {
 }
 
 /** A `[forward:<id>]` section, and how far it is. */
-export interface ForwardInfo {
-  readonly id: string
+export interface ForwardInfo extends ForwardGauges {
   /** `<connection>/<topic>` */
   readonly from: string
   /** Without what may be secret in it. */
   readonly url: string
-  /** Records that are not delivered yet; undefined: not known. */
-  readonly lag: number | undefined
-  /** Since it began. */
-  readonly delivered: number
-  readonly refused: number
-  readonly inFlight: number
   readonly perSecond: number
-  readonly problem: string | undefined
-  /** Another process of the service forwards it. */
-  readonly isElsewhere: boolean
-  readonly isPaused: boolean
   /** Durably pauses it, or resumes it; that takes effect within seconds. @throws HooklineError */
   setPaused(isPaused: boolean): Promise<void>
 }

@@ -44,10 +44,16 @@ interface ReconcileGauges {
     | undefined
 }
 
-interface ForwardGauges extends Readonly<Record<"delivered" | "refused" | "inFlight", number>> {
+export interface ForwardGauges {
+  /** Another process of the service forwards it. */
   readonly isElsewhere: boolean
   readonly id: string
+  /** Records that are not delivered yet; undefined: not known. */
   readonly lag: number | undefined
+  /** Since it began. */
+  readonly delivered: number
+  readonly refused: number
+  readonly inFlight: number
   readonly isPaused: boolean
   readonly problem: string | undefined
 }

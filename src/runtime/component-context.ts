@@ -6,11 +6,8 @@ import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { locate, type Location } from "../dedupe/location.ts"
 import { HooklineError } from "../errors.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
-import type { Logger } from "../telemetry/log.ts"
-import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { OpenConnection } from "./connections.ts"
 import type { Planned, PlannedPipeline } from "./plan/plan.ts"
-import type { KnownSender } from "../verify/presets/event-locations.ts"
 
 /** A pipeline's parts, where they are known. */
 export type PartsOf = Pick<PlannedPipeline, "id" | "processors"> &
@@ -19,23 +16,18 @@ export type PartsOf = Pick<PlannedPipeline, "id" | "processors"> &
 /** A connection as a pipeline has it. */
 export type PreparableConnection = OpenConnection & Pick<Broker, "prepare">
 
-export interface ContextDependencies {
+export interface ContextDependencies extends Pick<
+  ComponentContext,
+  "log" | "metrics" | "sender" | "sharedLimits" | "workers"
+> {
   /** Absolute base of relative paths. */
   readonly baseDir: string
-  readonly log: Logger
-  readonly metrics: PipelineMetrics
   /** undefined: the first. */
   readonly connection: (id: string | undefined) => PreparableConnection
   /** Called with topics that a component has prepared on its pipeline's connection, besides the sink's. */
   readonly addTopics: (names: readonly string[]) => void
   readonly acquire: <T>(spec: ResourceSpec<T>) => T
   readonly openKeys: (location: Location) => DedupeKeys
-  /** Whose events the pipeline gets; undefined: it has no Verifier. */
-  readonly sender: KnownSender | undefined
-  /** undefined: the service names no Redis. */
-  readonly sharedLimits: ComponentContext["sharedLimits"]
-  /** Processes that share the load. */
-  readonly workers: number
 }
 
 /** Gives a pipeline's components their contexts, one after another. */

@@ -17,7 +17,7 @@ const MINUTES = 15
 /** So long after the last verified request none is verified any more; so long after the first refusal one still is. */
 const LONG_MS = 60_000
 
-interface GroupsProps {
+export interface GroupsProps {
   readonly outcome: ReasonTally["outcome"]
   /** Empty: of all. */
   readonly pipeline: string

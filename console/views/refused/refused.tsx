@@ -8,7 +8,7 @@ import { hrefOf, navigate, route } from "../../router.ts"
 import { toast } from "../../toasts.ts"
 import type { CaptureFilter } from "./captures.ts"
 import { CaptureDetailPanel } from "./detail.tsx"
-import { Groups } from "./groups.tsx"
+import { Groups, type GroupsProps } from "./groups.tsx"
 import { Requests } from "./requests.tsx"
 
 /** What the filter `outcome` of the address stands for; without it, refused requests. */
@@ -108,12 +108,7 @@ function useForget(done: () => void): number {
   return forgotten
 }
 
-interface ListedProps {
-  readonly outcome: CaptureFilter["outcome"]
-  readonly pipeline: string
-  readonly opened: string | undefined
-  hrefTo(id: string): string
-}
+type ListedProps = Omit<GroupsProps, "outcome"> & Pick<CaptureFilter, "outcome">
 
 const Listed = ({ outcome, pipeline, ...more }: ListedProps) =>
   outcome === "rejected" || outcome === "dropped" ? (

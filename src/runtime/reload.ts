@@ -7,14 +7,12 @@ import { captureOf, detailOf } from "../config/sections/admin.ts"
 import type { HooklineError } from "../errors.ts"
 import { defaultInFlightBytes } from "../http/admission/budget.ts"
 import type { Route } from "../http/route.ts"
-import { Servers, type Limits, type RequestsFrom, type ServersChange } from "../http/server.ts"
+import { Servers, type Limits, type ServersChange } from "../http/server.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import type { OpenLog } from "../telemetry/log.ts"
-import type { Metrics } from "../telemetry/metrics.ts"
-import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
 import { acquireAdmin, loadAdmin, workersAdmin } from "./admin-listener.ts"
-import { acquirePipelines, type BuiltPipelines } from "./build-pipeline.ts"
+import { acquirePipelines, type BuiltPipelines, type PipelineDependencies } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
 import { acquireForwards, type RunningForward } from "./forwards.ts"
@@ -50,16 +48,11 @@ export interface Membership {
   readonly token: string
 }
 
-export interface ReloadDependencies extends OpenLog {
+export interface ReloadDependencies
+  extends OpenLog, Pick<PipelineDependencies, "requestLog" | "metrics" | "topicsAdded" | "from"> {
   readonly resources: Resources
-  readonly requestLog: RequestLog
-  readonly metrics: Metrics
   readonly service: Service
-  /** As in build-pipeline.ts. */
-  readonly topicsAdded: () => void
   readonly membership: Membership | undefined
-  /** undefined: own ports. */
-  readonly from: RequestsFrom | undefined
   /** undefined: nobody asked. */
   readonly onAnswer: OnAnswer | undefined
   readonly captures: Captures

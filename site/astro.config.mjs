@@ -13,7 +13,10 @@ export default defineConfig({
       sidebar,
       pagination: false,
       customCss: ["./src/site.css"],
-      expressiveCode: { defaultProps: { wrap: true }, shiki: { langAlias: { conf: "ini", haproxy: "ini" } } },
+      expressiveCode: {
+        defaultProps: { wrap: true },
+        shiki: { langAlias: { caddy: "nginx", conf: "ini", haproxy: "ini" } },
+      },
     }),
   ],
 })

@@ -17,6 +17,7 @@ import {
   type SignedRequest,
 } from "../../src/verify/verifier.ts"
 import { slugOf, type Page } from "./page.ts"
+import { isInBox } from "./why.ts"
 
 const EVENT = {
   id: "0e2ba5a4-9d3c-4a8e-8f0f-6a1c9f3d7b52",
@@ -196,7 +197,7 @@ async function refusals(name: string, family: Family): Promise<string[]> {
   if (signed === undefined) {
     for (const reason of ["missing_header", "no_match", "wrong_claim", "keys_unavailable"] as const)
       row(sentence(REASON_WORDS[reason]).slice(0, -1), reason, "", advice[`unverified_${reason}`].text)
-    return table(rows)
+    return table(name, rows)
   }
   const { settings, request } = signed
   const offMs = (family.toleranceMs ?? 0) + HOUR_MS
@@ -218,7 +219,7 @@ async function refusals(name: string, family: Family): Promise<string[]> {
     const result = await verifier.verify({ ...request, ...trial }, trial.nowMs ?? EVENT.atMs)
     if (result instanceof Refused) row(what, result.reason, result.detail, remedy)
   }
-  return table(rows)
+  return table(name, rows)
 }
 
 /** What is not as the sender has it. */
@@ -227,10 +228,11 @@ interface Trial extends Partial<SignedRequest> {
   readonly nowMs?: number
 }
 
-const table = (rows: readonly string[]): string[] => [
+const table = (name: string, rows: readonly string[]): string[] => [
   "## The fix for each refusal",
   "",
   "A sender with a wrong signature gets 401, whatever the mistake is. The log and the metrics name it. `hookline verify --last` finds the mistake in the last refused request: [why was it refused?](dev.md#why-was-it-refused)",
+  ...(isInBox(name) ? ["", "A request that you have as text can be [pasted into a box](why.md)."] : []),
   "",
   "| what happened | what the log says | what to do |",
   "|---|---|---|",

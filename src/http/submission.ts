@@ -8,9 +8,9 @@ export interface Submission extends RequestTarget {
   /** Decompressed. */
   readonly body: Uint8Array
   /** The connection's address; undefined: unknown. */
-  readonly peerAddress: string | undefined
+  readonly peerAddress?: string | undefined
   /** When it first came, in milliseconds since 1970; undefined: it comes now. */
-  readonly firstCameAtMs: number | undefined
+  readonly firstCameAtMs?: number | undefined
   /** Whether it is this program's own, which comes from no address that must be allowed. */
   readonly isOwn: boolean
   /** Whether it is an event as its sender's API lists it, which is not signed. */

@@ -84,8 +84,6 @@ async function send(
     query: sent.url.slice(url.length + 1),
     headers: [...sent.headers],
     body: sent.body,
-    peerAddress: undefined,
-    firstCameAtMs: undefined,
     isOwn: true,
   })
 }

@@ -75,8 +75,6 @@ export async function inject(service: Service, pipeline: string, body: string): 
     query: "",
     headers: [["content-type", "application/json"]],
     body: Buffer.from(body),
-    peerAddress: undefined,
-    firstCameAtMs: undefined,
     isOwn: true,
     isInjected: true,
   })

@@ -39,21 +39,15 @@ export interface Reconciliation {
 /** What the last pass found, for the page and the metrics. */
 export interface ReconcileState {
   /** Milliseconds since 1970; undefined: no pass has read the whole list yet. */
-  readonly completeAtMs: number | undefined
+  readonly completeAtMs?: number | undefined
   /** Why the last pass failed. */
-  readonly problem: string | undefined
+  readonly problem?: string | undefined
   /** What is wrong with the endpoint. */
-  readonly endpoint: string | undefined
+  readonly endpoint?: string | undefined
   /** The window that the last pass read. */
-  readonly window: Certificate | undefined
+  readonly window?: Certificate | undefined
   /** The newest first. */
   readonly certificates: readonly Certificate[]
 }
 
-export const NO_PASS: ReconcileState = {
-  completeAtMs: undefined,
-  problem: undefined,
-  endpoint: undefined,
-  window: undefined,
-  certificates: [],
-}
+export const NO_PASS: ReconcileState = { certificates: [] }

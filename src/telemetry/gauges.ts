@@ -37,9 +37,9 @@ interface ReconcileGauges {
   readonly isElsewhere: boolean
   readonly id: string
   /** Milliseconds since 1970; undefined: never. */
-  readonly completeAtMs: number | undefined
-  readonly endpoint: string | undefined
-  readonly window:
+  readonly completeAtMs?: number | undefined
+  readonly endpoint?: string | undefined
+  readonly window?:
     | Readonly<Record<"listed" | "missing" | "recovered" | "open" | "unrecoverable", number>>
     | undefined
 }

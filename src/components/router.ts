@@ -85,7 +85,7 @@ export const router = defineComponent({
     }
 
     const isAllowed = allowing(topics)
-    const known = context.acquire({ name: "topics", config: undefined, open: () => new Set<string>() })
+    const known = context.acquire({ name: "topics", open: () => new Set<string>() })
     for (const name of known) if (!isAllowed(name)) known.delete(name)
     prepareTopics([...known])
     // asked of known ones too: before the switch of a reload the Router before adds its own

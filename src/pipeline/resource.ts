@@ -7,8 +7,8 @@ import type { FaultCode, HooklineError } from "../errors.ts"
 export interface ResourceSpec<T> {
   /** Unique; acquiring a name twice shares the instance. */
   readonly name: string
-  /** Its configuration: plain data is compared by value, everything else by identity. */
-  readonly config: unknown
+  /** Its configuration: plain data is compared by value, everything else by identity. Absent: it has none. */
+  readonly config?: unknown
   /** @param failure of a moment ago, one of `retries`: what is returned opens itself later */
   readonly open: (failure?: HooklineError) => T
   /** @internal Failures at which a start continues without it. Absent: none. */

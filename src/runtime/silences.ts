@@ -16,7 +16,6 @@ export function acquireSilences(
 ): Silences {
   const silences = transaction.acquire({
     name: "silences",
-    config: undefined,
     open: () => new Silences(service, log),
     close: (it) => it.close(),
   })

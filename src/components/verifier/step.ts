@@ -268,7 +268,6 @@ function observing(provider: string, { log, acquire }: ComponentContext): Reques
   log.warn({ provider }, "VERIFICATION IS ONLY OBSERVED: unverified events are published; set mode = enforce")
   return acquire({
     name: "log of what is observed",
-    config: undefined,
     open: () => new RequestLog(log),
     close: (it) => it.flush(),
   })

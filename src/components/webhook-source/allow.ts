@@ -79,7 +79,6 @@ export function addressFilter(
   log.warn("ADDRESSES ARE ONLY OBSERVED: events from any address are accepted; set allow_mode = enforce")
   const passes = acquire({
     name: "log of addresses",
-    config: undefined,
     open: () => new RequestLog(log),
     close: (it) => it.flush(),
   })

@@ -175,7 +175,8 @@ test("the configuration given for each provider loads", async () => {
   const values: { [name: string]: string } = {}
   for (const { provider, configuration } of setups)
     for (const [, variable] of configuration.matchAll(/\$\{(\w+)\}/g)) {
-      const key = variable!.slice(provider.length + 1).toLowerCase() as "secret"
+      const setting = variable!.slice(provider.length + 1).toLowerCase()
+      const key = setting === "webhook_secret" ? "secret" : (setting as "secret")
       const value = SENDERS[provider]?.settings[key] ?? "an-obviously-fake-secret-of-the-test"
       values[variable!] = (Array.isArray(value) ? value[0] : value) as string
     }

@@ -213,7 +213,7 @@ test("an event is refused with 503 unless all of its topics acknowledge it, and 
       ? Promise.reject(new PublishError("unavailable", "no leader"))
       : Promise.resolve({ partition: 0, offset: 0 })
   }
-  const connection = { broker: { publish, prepare() {} }, deliveryTimeoutMs: 5000 } as never
+  const connection = { broker: { publish }, prepare() {}, deliveryTimeoutMs: 5000 } as never
   const sink = brokerSink({ topic: "hooks" }).component
   const values = { topic: "hooks", trace_headers: "off", cloudevents: "off", value_format: "json" } as never
   const step = sink.create(values, componentContext({ connection: () => connection })) as Publisher

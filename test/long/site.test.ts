@@ -231,6 +231,8 @@ interface Report {
     }
   }
   readonly environment: { readonly benchmarkIndex: number }
+  /** There are no scores. */
+  readonly runtimeError?: { readonly message: string }
 }
 
 /** A score that is good. */
@@ -293,17 +295,31 @@ function expectLight(path: string, { bytes, requests, blocking, unused, shift }:
   expect([path, unused.filter((it) => it !== "/why.js")]).toEqual([path, []])
 }
 
-/** A Chromium in which Lighthouse, a program of Node.js, opens pages. */
+/** Opens each URL of its input in a Chromium, and prints Lighthouse's report in a line. */
+const PROGRAM = `
+import { createInterface } from "node:readline"
+const [, module, port] = process.argv
+const { default: lighthouse } = await import(module)
+for await (const url of createInterface({ input: process.stdin }))
+  try {
+    const { lhr } = await lighthouse(url, { port: Number(port), logLevel: "silent", disableFullPageScreenshot: true })
+    console.log(JSON.stringify(lhr))
+  } catch (error) {
+    console.log(JSON.stringify({ categories: {}, runtimeError: { message: String(error) } }))
+  }`
+
+/** A Chromium in which Lighthouse, in a process of Node.js, opens pages. */
 async function startAudited() {
   const port = await freePort()
   const browser = await startBrowser(`--remote-debugging-port=${port}`)
-  const program = join(site, "node_modules/lighthouse/cli/index.js")
-  const options = [
-    "--quiet",
-    "--no-enable-error-reporting",
-    "--disable-full-page-screenshot",
-    "--output=json",
-  ]
+  const module = join(site, "node_modules/lighthouse/core/index.js")
+  const command = ["node", "--input-type=module", "--eval", PROGRAM, module, `${port}`]
+  const child = Bun.spawn(endingWithThisProcess(...command), {
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "inherit",
+  })
+  const reports = linesOf(child.stdout)
   return {
     /** Chooses the theme of a site, as its menu does. */
     async choose(url: string, theme: "light" | "dark"): Promise<void> {
@@ -316,28 +332,44 @@ async function startAudited() {
       await whole.close()
     },
     async audit(url: string): Promise<Audited> {
-      const command = endingWithThisProcess("node", program, url, `--port=${port}`, ...options)
       for (let tries = 1; ; tries++) {
+        child.stdin.write(`${url}\n`)
+        const { value, done } = await reports.next()
+        if (done === true) throw new Error("Lighthouse has ended")
         try {
-          return toAudited(JSON.parse(await outputOf(command)) as Report)
+          return toAudited(JSON.parse(value) as Report)
         } catch (error) {
           if (tries === MOST_TRIES) throw error
         }
       }
     },
-    [Symbol.asyncDispose]: () => browser.close(),
+    async [Symbol.asyncDispose](): Promise<void> {
+      child.kill()
+      await child.exited
+      await browser.close()
+    },
   }
 }
 
-function toAudited({ categories, audits, environment }: Report): Audited {
-  const scores = Object.entries(categories).map(([category, { score }]): [string, number] => {
-    if (score === null) throw new Error(`Lighthouse has no score of ${category}`)
-    return [category, score]
-  })
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder()
+  let rest = ""
+  for await (const bytes of stream) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n")
+    rest = lines.pop()!
+    yield* lines
+  }
+}
+
+function toAudited({ categories, audits, environment, runtimeError }: Report): Audited {
+  const scores = Object.entries(categories).map(([category, { score }]) => [category, score] as const)
+  const failed = scores.filter(([, score]) => score === null)
+  if (runtimeError !== undefined || failed.length > 0)
+    throw new Error(`Lighthouse has no score: ${runtimeError?.message ?? failed.join()}`)
   const namesOf = (audit: string): string[] =>
     audits[audit]!.details!.items!.map(({ url }) => new URL(url).pathname)
   return {
-    scores: Object.fromEntries(scores),
+    scores: Object.fromEntries(scores) as { [category: string]: number },
     isQuick: environment.benchmarkIndex > LEAST_BENCHMARK_INDEX,
     bytes: audits["total-byte-weight"]!.numericValue!,
     requests: namesOf("network-requests").length,

@@ -69,7 +69,16 @@ const named = args.filter((arg) => !arg.startsWith("-") && existsSync(join(root,
 const flags = args.filter((arg) => arg !== "--long" && !named.includes(arg))
 const all = isLong
   ? ["./test/long"]
-  : ["./src", "./console", "./test/e2e", "./test/fuzz", "./test/histories", "./test/simulation", ...faults]
+  : [
+      "./src",
+      "./console",
+      "./supply-chain",
+      "./test/e2e",
+      "./test/fuzz",
+      "./test/histories",
+      "./test/simulation",
+      ...faults,
+    ]
 const files = named.length === 0 ? all : named.map((path) => `./${relative(root, join(root, path))}`)
 
 for (const port of isLong || named.length > 0 ? [] : DEFAULT_PORTS) {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test"
 import { cp, mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import manifest from "../../package.json" with { type: "json" }
 import { Binary } from "../support/binary.ts"
 import { buildDebianPackage } from "../../scripts/release/debian.ts"
 import { blocksBelow, blocksOf, ROOT } from "../support/documents.ts"
@@ -11,7 +12,7 @@ const PACKAGES = ["systemd", "systemd-sysv", "dbus", "sudo"]
 const SECRETS = ["whsec_b2J2aW91c2x5LWZha2U=", "whsec_YWxzby1vYnZpb3VzbHktZmFrZQ=="] as const
 
 test.skipIf(!canBoot())(
-  "a machine set up as docs/deploying.md says, and by the Debian package as docs/installing.md says, takes events, reloads, restarts after a kill, is upgraded, stops, and keeps its data when Hookline is removed",
+  "a machine set up as docs/deploying.md says, and by the Debian package as docs/installing.md says, takes events, reloads, restarts after a kill, is upgraded and downgraded, stops, and keeps its data when Hookline is removed",
   async () => {
     using folder = temporaryFolder()
     const root = join(folder.path, "machine")
@@ -25,8 +26,16 @@ test.skipIf(!canBoot())(
 
     const deb = { target: "linux-x64", binary: binary.file }
     await cp(await buildDebianPackage(ROOT, deb, folder.path, 0), join(checkout, "package.deb"))
-    const [aptInstall, startPackaged, seen] = blocksBelow("docs/installing.md", "Debian package").flatMap(
-      ({ language, text }) => (language === "sh" ? [text.replace(/hookline_\S+\.deb/, "package.deb")] : []),
+    const newer = folder.make("newer")
+    for (const path of ["deploy", "docs/hookline.1", "LICENSE", "THIRD-PARTY-NOTICES.md"])
+      await cp(join(ROOT, path), join(newer, path), { recursive: true })
+    await writeFile(join(newer, "package.json"), '{"version":"99.0.0"}')
+    await cp(await buildDebianPackage(newer, deb, folder.path, 0), join(checkout, "newer.deb"))
+    const [aptInstall = "", startPackaged, seen] = blocksBelow(
+      "docs/installing.md",
+      "Debian package",
+    ).flatMap(({ language, text }) =>
+      language === "sh" ? [text.replace(/hookline_\S+\.deb/, "package.deb")] : [],
     )
     const packaged = blocksBelow("docs/installing.md", "Debian package").find(
       ({ language }) => language === "ini",
@@ -46,6 +55,8 @@ test.skipIf(!canBoot())(
     const send = (secret: string): string =>
       `hookline send -p stripe --secret ${secret} http://localhost:8080/stripe`
     const fails = (command: string): string => `if ${command}; then exit 1; fi`
+    const isVersion = (version: string): string =>
+      `test "$(dpkg-query --show --showformat '\${Version}' hookline)" = ${version}`
     const listens = "until hookline health -c /etc/hookline/pipelines.conf; do sleep 0.1; done"
     const { status, output } = await runBooted(
       root,
@@ -103,13 +114,27 @@ cp packaged.conf pipelines.conf
 ${startPackaged}
 ${listens}
 ${seen}
-: its upgrade restarts it and leaves the configuration as it is
+: the page has the event, by its API
+exec 3<>/dev/tcp/127.0.0.1/9464
+printf 'GET /api/records?connection=log&topic=stripe HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3
+grep '"type":"payment_intent.succeeded"' <&3
+: its upgrade restarts it and leaves events and the configuration as they are
 before=$(systemctl show -P MainPID hookline)
-apt-get install --reinstall ./package.deb
+${aptInstall.replace("package.deb", "newer.deb")}
+${isVersion("99.0.0")}
 ${fails('test "$before" = "$(systemctl show -P MainPID hookline)"')}
 ${listens}
 ${seen}
 cmp packaged.conf /etc/hookline/pipelines.conf
+: so does the way back
+before=$(systemctl show -P MainPID hookline)
+${aptInstall.replace("install", "install --yes --allow-downgrades")}
+${isVersion(manifest.version)}
+${fails('test "$before" = "$(systemctl show -P MainPID hookline)"')}
+${listens}
+${seen}
+cmp packaged.conf /etc/hookline/pipelines.conf
+sudo -u hookline hookline tail stripe -c /etc/hookline/pipelines.conf | grep -c received_at | grep -x 3
 : its removal leaves events and secrets
 apt-get purge --yes hookline
 test -e /var/lib/hookline/log/log.sqlite -a -e /etc/hookline/secrets/stripe

@@ -13,6 +13,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs"
@@ -79,7 +80,6 @@ async function main(): Promise<void> {
     const time = await outputOf(["git", "log", "-1", "--format=%ct", commit], { cwd: ROOT })
     const buildah = await storageIn(join(work, "images"))
     const making: Making = { commit, epoch: Number(time), buildah, pulls: !isRehearsal }
-    if (isRehearsal) await makeBaseImage(ROOT, buildah, work)
     await make(making, join(work, "first"), out)
     if (flags.twice) {
       await make(making, join(work, "second"), join(work, "again"), join(work, "first"))
@@ -102,7 +102,7 @@ async function main(): Promise<void> {
   console.log("\nA dry run: nothing was published, and the key of the signature was thrown away.")
 }
 
-/** Makes everything in a folder from the files of a commit. @param installed a folder that has the packages already */
+/** Makes everything in a folder from the files of a commit. @param installed a folder whose packages it takes */
 async function make(
   { commit, epoch, buildah, pulls }: Making,
   source: string,
@@ -119,12 +119,14 @@ async function make(
   const version = versionOf(source)
   const named = (rest: string): string => join(out, `hookline-${version}${rest}`)
 
+  const folder = dirname(source)
+  if (!pulls && installed === undefined) await makeBaseImage(source, buildah, folder)
   await packageChart(source, join(out, `hookline-chart-${version}.tgz`))
-  const image = { buildah, folder: dirname(source), epoch, pulls }
+  const image = { buildah, folder, epoch, pulls }
   await writeImage(source, image, `hookline:${version}`, named(`-image-linux-${process.arch}.tar`))
   const install = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
-  const copy = ["cp", "--archive", "--link", join(installed ?? "", "node_modules"), source]
-  await outputOf(installed === undefined ? install : copy, { cwd: source })
+  if (installed === undefined) await outputOf(install, { cwd: source })
+  else renameSync(join(installed, "node_modules"), join(source, "node_modules"))
   await outputOf(["npm", "pack", "--silent", "--pack-destination", out], { cwd: source })
   for (const target of Object.keys(TARGETS)) {
     const binary = named(`-${target}`)
@@ -139,7 +141,9 @@ async function make(
     throw new Error(`hookline --version prints ${printed}, package.json has ${version}`)
 }
 
-const digestOf = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex")
+const digests = new Map<string, string>()
+const digestOf = (file: string): string =>
+  digests.getOrInsertComputed(file, () => createHash("sha256").update(readFileSync(file)).digest("hex"))
 
 function compare(out: string, again: string): void {
   const names = readdirSync(out)
@@ -155,11 +159,17 @@ async function sign(out: string, version: string, key: string): Promise<void> {
     .map((name) => `${digestOf(join(out, name))}  ${name}\n`)
   writeFileSync(join(out, SUMS), sums.join(""))
   const comment = ["-t", `hookline ${version}`]
-  await outputOf(["minisign", "-S", "-s", key, "-m", SUMS, ...comment], { cwd: out })
+  await onTerminal(["minisign", "-S", "-s", key, "-m", SUMS, ...comment], out)
   // users have the public half from elsewhere
-  await outputOf(["minisign", "-R", "-s", key, "-p", "minisign.pub"], { cwd: out })
+  await onTerminal(["minisign", "-R", "-s", key, "-p", "minisign.pub"], out)
   await outputOf(["minisign", "-V", "-p", "minisign.pub", "-m", SUMS], { cwd: out })
   await outputOf(["sha256sum", "--check", "--strict", SUMS], { cwd: out })
+}
+
+/** Runs a command that may ask for a password. */
+async function onTerminal(command: readonly string[], cwd: string): Promise<void> {
+  const status = await Bun.spawn([...command], { cwd, stdio: ["inherit", "inherit", "inherit"] }).exited
+  if (status !== 0) throw new Error(`${command.slice(0, 2).join(" ")} ended with ${status}`)
 }
 
 async function throwAwayKey(folder: string): Promise<string> {
@@ -194,7 +204,7 @@ async function reasonsAgainst(version: string): Promise<string[]> {
 
 /** Writes the version to all files that have it. */
 async function prepare(version: string, date: string): Promise<void> {
-  if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version)) throw new Error(`${version} is no version`)
+  if (!/^\d+\.\d+\.\d+$/.test(version)) throw new Error(`${version} is no version of a release, as 0.2.0 is`)
   const npm = ["npm", "version", "--no-git-tag-version", "--allow-same-version", "--ignore-scripts", version]
   await outputOf(npm, { cwd: ROOT })
   prepareVersion(ROOT, version, date)

@@ -48,6 +48,8 @@ export async function buildBinary(
     throw new Error(`${target}: expected ${JSON.stringify(is)}, not ${JSON.stringify(found)}`)
   if (is.format === "Mach-O" && !isSigned) throw new Error(`${target}: macOS runs no executable unsigned`)
   copyFileSync(built, file)
+  // 100 MB that the disk need not write
+  rmSync(built)
 }
 
 /** Fetches a package that package-lock.json has for other machines, as npm installs it there, and returns its executable. */

@@ -11,17 +11,23 @@ const DOCKERFILE = "deploy/Dockerfile"
 /** Runs a command of buildah, with images of its own. */
 export type Buildah = (command: string, ...args: readonly string[]) => Promise<string>
 
-/** Keeps images and containers in a folder, apart from the machine's. */
-export async function storageIn(folder: string): Promise<Buildah> {
+/** Keeps images and containers in a folder, apart from the machine's. @param env what buildah runs with */
+export async function storageIn(
+  folder: string,
+  env: { readonly [name: string]: string | undefined } = process.env,
+): Promise<Buildah> {
   const storage = ["--root", join(folder, "storage"), "--runroot", join(folder, "run"), "--storage-driver"]
   // not on every file system, but vfs copies everything for each layer
   const overlay = await runToEnd(["buildah", ...storage, "overlay", "info"])
   const driver = overlay.status === 0 ? "overlay" : "vfs"
-  return (command, ...args) => outputOf(["buildah", ...storage, driver, command, ...args])
+  return (command, ...args) => outputOf(["buildah", ...storage, driver, command, ...args], { env })
 }
 
-/** Makes the image that the Dockerfile starts from without a registry: of Debian's packages and this machine's Node.js. */
-export async function makeBaseImage(source: string, buildah: Buildah, folder: string): Promise<void> {
+/**
+ * Makes the image that the Dockerfile starts from without a registry: of Debian's packages and this machine's Node.js.
+ * Returns its name.
+ */
+export async function makeBaseImage(source: string, buildah: Buildah, folder: string): Promise<string> {
   const [, base = ""] = /^FROM (\S+) AS build$/m.exec(readFileSync(join(source, DOCKERFILE), "utf8")) ?? []
   const context = join(folder, "base")
   await mkdir(context)
@@ -38,7 +44,9 @@ COPY npm /usr/local/lib/node_modules/npm
 RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
 `,
   )
-  await buildah("bud", "--isolation", "chroot", "-t", `docker.io/library/${base}`, context)
+  const name = `docker.io/library/${base}`
+  await buildah("bud", "--isolation", "chroot", "-t", name, context)
+  return name
 }
 
 /**

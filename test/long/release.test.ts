@@ -1,16 +1,25 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
-import { chmod, chown, cp, symlink } from "node:fs/promises"
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { chmod, chown } from "node:fs/promises"
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
+import type { Browser } from "playwright-core"
 import manifest from "../../package.json" with { type: "json" }
 import { readExecutable } from "../../scripts/release/executable.ts"
+import { makeBaseImage, storageIn } from "../../scripts/release/image.ts"
 import { isInChangelog, prepareVersion, versionProblems } from "../../scripts/release/version.ts"
+import { hasBrowser, openPage, startBrowser } from "../support/browser.ts"
 import { endingWithThisProcess, outputOf, runToEnd } from "../support/child.ts"
 import { DEPLOY_TOOLS, hasDeployTools } from "../support/deploy-tools.ts"
 import { blocksBelow, blocksOf, ROOT } from "../support/documents.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { canOpenImages, inContainer, openImage, type Image } from "../support/image.ts"
 import { freePorts } from "../support/ports.ts"
+import {
+  hasRegistries,
+  startImageRegistry,
+  startPackageRegistry,
+  type Registry,
+} from "../support/registries.ts"
 import { startCommand } from "../support/running-command.ts"
 import { hasTools } from "../support/tools.ts"
 
@@ -18,11 +27,15 @@ import { hasTools } from "../support/tools.ts"
 setDefaultTimeout(1_800_000)
 
 const INSTALLING = "docs/installing.md"
-const { version } = manifest
+const [REHEARSAL = "", PREPARE = "", RELEASE = ""] = blocksOf("docs/releasing.md").map(({ text }) => text)
+/** The next one. */
+const version = "12.34.56"
 
-/** The commands of a section of docs/installing.md, a block each. */
+/** The commands of a section of docs/installing.md, a block each, as they are in the next version. */
 const commandsOf = (heading: string): string[] =>
-  blocksBelow(INSTALLING, heading).flatMap(({ language, text }) => (language === "sh" ? [text] : []))
+  blocksBelow(INSTALLING, heading).flatMap(({ language, text }) =>
+    language === "sh" ? [text.replaceAll(manifest.version, version)] : [],
+  )
 
 test.skipIf(!(await hasDeployTools()))("hadolint finds nothing in the Dockerfile", async () => {
   const checked = await runToEnd(["hadolint", join(ROOT, "deploy/Dockerfile")], { env: DEPLOY_TOOLS })
@@ -44,25 +57,24 @@ test("a version is prepared in all files that people write, and one that does no
     cpSync(join(ROOT, file), join(folder.path, file))
   }
   expect(versionProblems(folder.path)).toEqual([])
-  const next = "12.34.56"
-  prepareVersion(folder.path, next, "2030-01-02")
+  prepareVersion(folder.path, version, "2030-01-02")
   for (const file of generated) {
     const text = readFileSync(join(folder.path, file), "utf8")
-    writeFileSync(join(folder.path, file), text.replaceAll(version, next))
+    writeFileSync(join(folder.path, file), text.replaceAll(manifest.version, version))
   }
   expect(versionProblems(folder.path)).toEqual([])
   expect(isInChangelog(folder.path)).toBe(true)
   const changelog = readFileSync(join(folder.path, "CHANGELOG.md"), "utf8")
-  expect(changelog).toContain(`\n## [Unreleased]\n\n## [${next}] - 2030-01-02\n\n`)
+  expect(changelog).toContain(`\n## [Unreleased]\n\n## [${version}] - 2030-01-02\n\n`)
   writeFileSync(
     join(folder.path, "CHANGELOG.md"),
     changelog.replace("Unreleased]\n", "Unreleased]\n\n- A change\n"),
   )
   expect(isInChangelog(folder.path)).toBe(false)
   const chart = join(folder.path, "deploy/helm/hookline/Chart.yaml")
-  writeFileSync(chart, readFileSync(chart, "utf8").replace(`appVersion: ${next}`, "appVersion: 0.0.9"))
+  writeFileSync(chart, readFileSync(chart, "utf8").replace(`appVersion: ${version}`, "appVersion: 0.0.9"))
   expect(versionProblems(folder.path)).toEqual([
-    `deploy/helm/hookline/Chart.yaml has 0.0.9, package.json ${next}`,
+    `deploy/helm/hookline/Chart.yaml has 0.0.9, package.json ${version}`,
   ])
 })
 
@@ -70,29 +82,90 @@ test("without a key, a tag and a section of the changelog nothing is made", asyn
   using folder = temporaryFolder()
   const env = { ...process.env, HOOKLINE_RELEASE_KEY: join(folder.path, "none") }
   const command = [process.execPath, join(ROOT, "scripts/release.ts"), "--out", folder.path]
+  const prepared = await runToEnd([...command, "--prepare", "0.2.0-rc.1"], { env })
+  expect(prepared).toMatchObject({
+    status: 1,
+    stderr: "0.2.0-rc.1 is no version of a release, as 0.2.0 is\n",
+  })
   const { status, stderr } = await runToEnd(command, { env })
   expect(status).toBe(1)
   expect(stderr).toContain("HOOKLINE_RELEASE_KEY does not name the file of a secret key of minisign")
   expect(readdirSync(folder.path)).toEqual([])
 })
 
-const canRelease = hasTools("git", "minisign") && canOpenImages() && (await hasDeployTools())
+const canRelease =
+  hasTools("git", "minisign") &&
+  canOpenImages() &&
+  hasBrowser() &&
+  hasRegistries() &&
+  (await hasDeployTools())
 
 describe.skipIf(!canRelease)("a release", () => {
   const folder = temporaryFolder()
-  const out = join(folder.path, "release")
+  const clone = join(folder.path, "clone")
+  const origin = join(folder.path, "origin.git")
+  const out = join(clone, "dist/release")
+  const browser = sharedByTests(startBrowser)
+  const opened = new AsyncDisposableStack()
+  let env: { [name: string]: string | undefined }
+  let images: Registry
   let image: Image
   let printed: string
+  let commands: readonly string[]
   beforeAll(async () => {
-    const [rehearsal] = blocksOf("docs/releasing.md")
-    const flags = [...rehearsal!.text.replace("npm run release -- ", "").split(" "), "--out", out]
+    images = opened.use(await startImageRegistry(folder.make("image-registry")))
+    const key = join(folder.path, "minisign.key")
+    env = { ...process.env, ...images.env, HOOKLINE_RELEASE_KEY: key }
+    await outputOf(["minisign", "-G", "-W", "-p", join(folder.path, "minisign.pub"), "-s", key])
+    const base = await storageIn(folder.make("base"), env)
+    const name = await makeBaseImage(ROOT, base, join(folder.path, "base"))
+    const pushed = `docker://${name.replace("docker.io", images.host)}`
+    await base("push", "--quiet", "--disable-compression", name, pushed)
+    await prepareClone(clone, origin)
     // what it compiles for minutes leaves the processors to the tests that run meanwhile
-    printed = await outputOf(["nice", process.execPath, join(ROOT, "scripts/release.ts"), ...flags])
-    image = await openImage(join(out, `hookline-${version}-image-linux-x64.tar`), folder.make("image"))
+    printed = await outputOf(["nice", "sh", "-euc", `${RELEASE} -- --twice`], { cwd: clone, env })
+    const packages = opened.use(await startPackageRegistry(folder.make("package-registry")))
+    env = { ...env, ...packages.env, REGISTRY: images.host }
+    commands = printed.split("\nPublished by these commands")[1]!.match(/(?<=^ {2})\w.*$/gm) ?? []
+    for (const command of commands) await outputOf(["sh", "-euc", command], { cwd: clone, env })
+    image = await openImage(`docker://${images.host}/hookline:${version}`, folder.make("image"), env)
+    opened.use(image)
   })
   afterAll(async () => {
-    await image[Symbol.asyncDispose]()
+    await opened.disposeAsync()
     folder[Symbol.dispose]()
+  })
+
+  test("is published by the commands that it prints: the tag, the npm package, the image, the chart", async () => {
+    expect(commands.map((command) => command.split(" ", 2).join(" "))).toEqual([
+      "git push",
+      "npm publish",
+      "buildah pull",
+      "buildah push",
+      "helm push",
+    ])
+    const tag = await outputOf(["git", "rev-parse", `v${version}^{commit}`], { cwd: origin })
+    expect(tag).toBe(await outputOf(["git", "rev-parse", "HEAD"], { cwd: clone }))
+    const empty = folder.make("published")
+    await outputOf(["helm", "pull", `oci://${images.host}/charts/hookline`, "--version", version], {
+      cwd: empty,
+      env,
+    })
+    expect(readFileSync(join(empty, `hookline-${version}.tgz`))).toEqual(
+      readFileSync(join(out, `hookline-chart-${version}.tgz`)),
+    )
+    const archive = join(out, `hookline-${version}-image-linux-x64.tar`)
+    const [{ Config }] = JSON.parse(await outputOf(["tar", "-xOf", archive, "manifest.json"])) as [
+      { Config: string },
+    ]
+    expect(`${image.id}.json`).toBe(Config)
+    expect(image.config.Healthcheck.Test).toEqual(["CMD", "/usr/local/bin/hookline", "health"])
+    const view = ["npm", "view", "hookline", "version", "bin", "dependencies", "--json"]
+    expect(JSON.parse(await outputOf(view, { cwd: empty, env }))).toEqual({
+      version,
+      bin: manifest.bin,
+      dependencies: manifest.dependencies,
+    })
   })
 
   test("has the files of docs/installing.md, made twice with the same bytes, and they pass its check", async () => {
@@ -125,14 +198,17 @@ describe.skipIf(!canRelease)("a release", () => {
     expect((await runToEnd(["sh", "-euc", wrong], { cwd: out })).status).not.toBe(0)
   })
 
-  test("its npm package goes by npx, in an empty folder, to a signed event", async () => {
-    const empty = folder.make("empty")
-    await cp(join(out, `hookline-${version}.tgz`), join(folder.path, `hookline-${version}.tgz`))
+  test("its npm package, as it is published, goes by npx, in an empty folder, to a signed event", async () => {
     // what npx installs goes with the test; what npm has fetched before is used
     const cache = (await outputOf(["npm", "config", "get", "cache"])).trim()
-    await symlink(join(cache, "_cacache"), join(folder.make("npm"), "_cacache"))
+    symlinkSync(join(cache, "_cacache"), join(folder.make("npm"), "_cacache"))
+    await outputOf(["npm", "pack", `hookline@${version}`], { cwd: folder.path, env })
+    const [packed, published] = [out, folder.path].map((of) =>
+      readFileSync(join(of, `hookline-${version}.tgz`)),
+    )
+    expect(published).toEqual(packed!)
     const within = (line: string): string[] => ["sh", "-c", `export npm_config_cache=../npm; ${line}`]
-    await devTakesAnEvent(commandsOf("npm"), within, empty)
+    await devTakesAnEvent(commandsOf("npm"), within, folder.make("empty"), browser)
   })
 
   test("its executable goes in a root folder that has the C library and a shell to a signed event", async () => {
@@ -152,7 +228,7 @@ describe.skipIf(!canRelease)("a release", () => {
     const bare = { root, config: { User: "65532:65532", Volumes: { "/home": {} } } }
     const within = (line: string): string[] =>
       inContainer(bare, { "/home": home }, ["/bin/sh", "-c", `cd /home; ${line}`])
-    await devTakesAnEvent(commands, within, home)
+    await devTakesAnEvent(commands, within, home, browser)
   })
 
   test("its image has the executable, the C library and licences, and nothing else", () => {
@@ -212,47 +288,61 @@ listen = 127.0.0.1:${admin}
     expect((await within(...config.Healthcheck.Test.slice(1))).status).not.toBe(0)
   })
 
-  test("its image goes by the commands of the page to a signed event", async () => {
-    const configuration = blocksBelow(INSTALLING, "Debian package").find(
-      ({ language }) => language === "ini",
-    )!
+  test("its image goes by the commands of the page to a signed event on the admin page", async () => {
+    const [configuration = "", access = ""] = ["Debian package", "Image"].map(
+      (heading) => blocksBelow(INSTALLING, heading).find(({ language }) => language === "ini")!.text,
+    )
     const [, inside = ""] = commandsOf("Image")
     const [port, admin] = await freePorts(2)
     const [etc, data] = [folder.make("signed-etc"), folder.make("signed-data")]
     await chown(data, 65532, 65532)
     mkdirSync(join(etc, "secrets"))
     writeFileSync(join(etc, "secrets/stripe"), "whsec_not-a-real-secret")
+    writeFileSync(join(etc, "secrets/admin-token"), "an-obviously-fake-token")
     const folders = { "/etc/hookline": etc, "/var/lib/hookline": data }
     const env = Object.fromEntries(image.config.Env.map((it) => it.split(/=(.*)/s) as [string, string]))
-    await using running = await startHookline(
-      `${configuration.text.replace("8080", `${port}`)}\n[admin]\nlisten = 127.0.0.1:${admin}\n`,
-      {
-        folder: etc,
-        env,
-        command: inContainer(image, folders, [...image.config.Entrypoint, ...image.config.Cmd]),
-      },
-    )
-    const commands = inside.replaceAll("8080", `${port}`).split("\n")
+    const moved = (text: string): string =>
+      text.replaceAll("8080", `${port}`).replace("0.0.0.0:9464", `127.0.0.1:${admin}`)
+    await using running = await startHookline(moved(`${configuration}\n\n${access}\n`), {
+      folder: etc,
+      env,
+      command: inContainer(image, folders, [...image.config.Entrypoint, ...image.config.Cmd]),
+    })
     const outputs: string[] = []
-    for (const command of commands) {
-      const words = command.replace("docker exec hookline ", "").split(" ")
-      const [, ...args] = words
+    for (const command of moved(inside).split("\n")) {
+      const [, ...args] = command.replace("docker exec hookline ", "").split(" ")
       const within = inContainer(image, folders, [...image.config.Entrypoint, ...args])
       outputs.push(await outputOf(endingWithThisProcess(...within), { env }))
     }
     expect(outputs.at(-1)).toContain('"received_at"')
+    await expectVerified(browser, running.urls["stripe"]!, running.adminUrl!, "an-obviously-fake-token")
     expect(await running.stop()).toBe(0)
+  })
+
+  test("a dry run is also of what is not committed, needs neither key nor tag, and makes nothing where versions differ", async () => {
+    const chart = join(clone, "deploy/helm/hookline/Chart.yaml")
+    const text = readFileSync(chart, "utf8")
+    writeFileSync(chart, text.replace(`appVersion: ${version}`, "appVersion: 0.0.9"))
+    const made = folder.make("dry-run")
+    const rehearsed = await runToEnd(["sh", "-euc", `${REHEARSAL} --out ${made}`], { cwd: clone })
+    const differs = `deploy/helm/hookline/Chart.yaml has 0.0.9, package.json ${version}\n`
+    expect(rehearsed).toMatchObject({ status: 1, stderr: expect.stringContaining(differs) })
+    const refused = await runToEnd(["sh", "-euc", `${RELEASE} -- --out ${made}`], { cwd: clone, env })
+    const reasons = "not released:\n  files are changed that are not committed\n"
+    expect(refused).toMatchObject({ status: 1, stderr: expect.stringContaining(reasons) })
+    expect(readdirSync(made)).toEqual([])
   })
 })
 
 /**
- * Runs the two commands of a section, `hookline dev` and `hookline send`, and awaits the line of the event.
+ * Runs the two commands of a section, `hookline dev` and `hookline send`, and awaits the event, as a line and on the admin page.
  * @param within the command that runs a line of the page
  */
 async function devTakesAnEvent(
   [dev = "", send = ""]: readonly string[],
   within: (line: string) => string[],
   folder: string,
+  browser: Browser,
 ): Promise<void> {
   const [port, admin] = await freePorts(2)
   const moved = (line: string): string => line.replaceAll("8080", `${port}`)
@@ -262,6 +352,49 @@ async function devTakesAnEvent(
   await running.printed(/^ {2}Keys/m)
   await outputOf(within(moved(send)), { cwd: folder })
   await running.printed(/^\S+ {2}200 {2}/m)
+  await expectVerified(browser, `http://127.0.0.1:${port}/webhook`, `http://127.0.0.1:${admin}/`)
+  await running.printed(/^\S+ {2}401 {2}/m)
   running.press("q")
   expect(await running.exited).toBe(0)
+}
+
+/** Expects that the only event on the admin page is Stripe's sample, and that one without a signature is refused. */
+async function expectVerified(
+  browser: Browser,
+  url: string,
+  adminUrl: string,
+  token?: string,
+): Promise<void> {
+  const { status } = await fetch(url, { method: "POST", body: "{}" })
+  expect(status).toBe(401)
+  const { page } = await openPage(browser, `${adminUrl}#/events`)
+  if (token !== undefined) {
+    await page.getByLabel("Token of").fill(token)
+    await page.getByRole("button", { name: "Sign in" }).click()
+  }
+  const rows = page.locator(".record[data-place]")
+  await rows.first().waitFor()
+  expect(await rows.allInnerTexts()).toEqual([expect.stringContaining("payment_intent.succeeded")])
+  await page.context().close()
+}
+
+/** Makes a clone of this checkout, and takes the steps of docs/releasing.md in it, up to the tag of the next version. */
+async function prepareClone(clone: string, origin: string): Promise<void> {
+  const author = { GIT_AUTHOR_NAME: "release", GIT_AUTHOR_EMAIL: "release@localhost" }
+  const committer = { GIT_COMMITTER_NAME: "release", GIT_COMMITTER_EMAIL: "release@localhost" }
+  const env = { ...process.env, ...author, ...committer }
+  const git = async (cwd: string, ...args: readonly string[]): Promise<string> =>
+    (await outputOf(["git", ...args], { cwd, env })).trim()
+  // what is changed and not committed is tested, too
+  const changed = await git(ROOT, "stash", "create")
+  const commit = changed === "" ? await git(ROOT, "rev-parse", "HEAD") : changed
+  await git(ROOT, "clone", "--quiet", "--bare", "--shared", ROOT, origin)
+  await git(ROOT, "clone", "--quiet", "--shared", "--no-checkout", origin, clone)
+  await git(clone, "checkout", "--quiet", "-B", "main", commit)
+  symlinkSync(join(ROOT, "node_modules"), join(clone, "node_modules"))
+  writeFileSync(join(clone, ".git/info/exclude"), "node_modules\n")
+  const prepare = PREPARE.replace(/\d\S+$/, version)
+  const prepared = await outputOf(["sh", "-euc", prepare], { cwd: clone, env })
+  const [, commitAndTag = ""] = /^Next: (.*) && npm run release$/m.exec(prepared) ?? []
+  await outputOf(["sh", "-euc", commitAndTag], { cwd: clone, env })
 }

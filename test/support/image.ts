@@ -9,6 +9,8 @@ export const canOpenImages = (): boolean =>
 
 /** An image as an engine sees it. */
 export interface Image extends AsyncDisposable {
+  /** The digest of its configuration. */
+  readonly id: string
   /** Its file system. */
   readonly root: string
   readonly config: {
@@ -23,15 +25,20 @@ export interface Image extends AsyncDisposable {
   }
 }
 
-/** Opens the archive of an image that a release has made. @param folder for the storage */
-export async function openImage(archive: string, folder: string): Promise<Image> {
-  const buildah = await storageIn(folder)
-  const id = (await buildah("pull", "--quiet", `docker-archive:${archive}`)).trim()
+/** Opens an image, `docker://127.0.0.1:15000/hookline:0.1.0`. @param folder for the storage; @param env what buildah runs with */
+export async function openImage(
+  name: string,
+  folder: string,
+  env: { readonly [name: string]: string | undefined },
+): Promise<Image> {
+  const buildah = await storageIn(folder, env)
+  const id = (await buildah("pull", "--quiet", name)).trim()
   const { Docker } = JSON.parse(await buildah("inspect", "--type", "image", id)) as {
     Docker: { config: Image["config"] }
   }
   const container = (await buildah("from", "--pull-never", id)).trim()
   return {
+    id,
     root: (await buildah("mount", container)).trim(),
     config: Docker.config,
     async [Symbol.asyncDispose]() {

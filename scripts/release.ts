@@ -221,6 +221,7 @@ function publishing(out: string, version: string): string[] {
     `buildah pull docker-archive:${image}`,
     `buildah push --format v2s2 localhost/hookline:${version} docker://$REGISTRY/hookline:${version}`,
     `helm push ${join(out, `hookline-chart-${version}.tgz`)} oci://$REGISTRY/charts`,
+    `# with a key of cosign's: cosign sign --key cosign.key --tlog-upload=false $REGISTRY/hookline:${version}`,
     `# and all files of ${out} to where they are downloaded`,
   ]
 }

@@ -33,7 +33,7 @@ const { success, logs } = await Bun.build({
     autoloadTsconfig: false,
   },
   sourcemap: "inline",
-  // what the engine makes of the source, so that no start has to; only where this machine can run it, and tests do
+  // a start then need not parse and compile the source; only for this machine, where tests run the executable
   bytecode: values.target === undefined || values.target === `${process.platform}-${process.arch}`,
   format: "esm",
   // a module of CommonJS has the folder that it was built in otherwise, so that no two folders make the same bytes

@@ -53,8 +53,16 @@ export class FairRing<T extends { readonly bytes: number }> implements Group {
   }
 
   add(request: T, pipeline: string, reason: string): void {
-    const ofPipeline = this.#pipelines.getOrInsert(pipeline, { count: 0, bytes: 0, reasons: new Map() })
-    const ofReason = ofPipeline.reasons.getOrInsert(reason, { count: 0, bytes: 0, requests: new Set() })
+    const ofPipeline = this.#pipelines.getOrInsertComputed(pipeline, () => ({
+      count: 0,
+      bytes: 0,
+      reasons: new Map(),
+    }))
+    const ofReason = ofPipeline.reasons.getOrInsertComputed(reason, () => ({
+      count: 0,
+      bytes: 0,
+      requests: new Set(),
+    }))
     ofReason.requests.add(request)
     this.#count([ofReason, ofPipeline], 1, request.bytes)
     this.#shrink()

@@ -122,7 +122,13 @@ export class Replays {
     }
   }
 
-  async #open(...[request, from, to, rate, others]: Parameters<Replays["start"]>): Promise<Replay> {
+  async #open(
+    request: ReplayRequest,
+    from: ReplayFrom,
+    to: ReplayTo,
+    rate: number | undefined,
+    others: readonly Replica[],
+  ): Promise<Replay> {
     await using opened = new AsyncDisposableStack()
     const reader = opened.adopt(await this.#openReader(from.connection), (it) => it.close())
     const matches = matcherOf(from)

@@ -23,9 +23,13 @@ export type Snapshot = Pick<ActivePlan, "plan" | "connections" | "pipelines">
 
 /** @internal */
 export function changesOf(before: Snapshot, now: Snapshot): Changes {
+  const isSameConnection = (id: string): boolean =>
+    before.connections.get(id)?.instance === now.connections.get(id)?.instance &&
+    Bun.deepEquals(before.plan.connections.get(id)?.values, now.plan.connections.get(id)?.values)
+  const isSamePipeline = (id: string): boolean => before.pipelines.get(id) === now.pipelines.get(id)
   return {
-    connections: compare(connectionsOf(before), connectionsOf(now), isSameConnection),
-    pipelines: compare(before.pipelines, now.pipelines, Object.is),
+    connections: compare(before.connections, now.connections, isSameConnection),
+    pipelines: compare(before.pipelines, now.pipelines, isSamePipeline),
     forwards: compare(byId(before.plan.forwards), byId(now.plan.forwards)),
     reconciles: compare(byId(before.plan.reconciles), byId(now.plan.reconciles)),
     service: changedKeys(before.plan.service, now.plan.service),
@@ -49,15 +53,14 @@ type ById = ReadonlyMap<string, unknown>
 const byId = (sections: readonly { readonly id: string; readonly values: unknown }[]): ById =>
   new Map(sections.map(({ id, values }) => [id, values]))
 
-const connectionsOf = ({ plan, connections }: Snapshot): ById =>
-  new Map([...connections].map(([id, { instance }]) => [id, [instance, plan.connections.get(id)?.values]]))
-
-const isSameConnection: typeof Object.is = ([instance, values], [other, others]) =>
-  instance === other && Bun.deepEquals(values, others)
-
-const compare = (before: ById, now: ById, isSame: typeof Object.is = Bun.deepEquals): ChangedNames => ({
+/** By default an entry is the same where its value is. */
+const compare = (
+  before: ById,
+  now: ById,
+  isSame = (id: string): boolean => Bun.deepEquals(before.get(id), now.get(id)),
+): ChangedNames => ({
   added: [...now.keys()].filter((id) => !before.has(id)),
-  changed: [...now.keys()].filter((id) => before.has(id) && !isSame(before.get(id), now.get(id))),
+  changed: [...now.keys()].filter((id) => before.has(id) && !isSame(id)),
   removed: [...before.keys()].filter((id) => !now.has(id)),
 })
 

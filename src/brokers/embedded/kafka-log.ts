@@ -136,8 +136,11 @@ export class KafkaLog implements Log {
   }
 
   #statement(table: string): Statement<RecordRow, [number]> {
-    const sql = `SELECT ${RECORD_COLUMNS} FROM ${table} WHERE offset >= ? ORDER BY offset`
-    return this.#statements.getOrInsertComputed(table, () => this.#db.prepare<RecordRow, [number]>(sql))
+    return this.#statements.getOrInsertComputed(table, () =>
+      this.#db.prepare<RecordRow, [number]>(
+        `SELECT ${RECORD_COLUMNS} FROM ${table} WHERE offset >= ? ORDER BY offset`,
+      ),
+    )
   }
 
   #row({ topic, partition }: PartitionOf): PartitionRow {

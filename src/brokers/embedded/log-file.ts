@@ -21,7 +21,7 @@ export interface OpenPartition {
   /** Id of its topic. */
   readonly id: number
   readonly partition: number
-  /** Made for its first record here: thousands of topics may have none for long. */
+  /** Prepared when the partition gets its first record: most of thousands of topics may be idle. */
   insert: Statement | undefined
   firstOffset: number
   firstPosition: number

@@ -1,5 +1,4 @@
 import type { Database } from "bun:sqlite"
-import type { LogRecord } from "../../kafka-listener/log.ts"
 import type { Layout } from "../../storage/database-file.ts"
 import type { StoredRecord } from "../broker.ts"
 import type { RecordHeader } from "../../pipeline/record.ts"
@@ -158,7 +157,13 @@ function createRecordsTable(db: Database, table: string): void {
 }
 
 /** A row of RECORD_COLUMNS. */
-export type RecordRow = LogRecord
+export interface RecordRow {
+  readonly offset: number
+  readonly timestamp: number
+  readonly key: Uint8Array | null
+  readonly headers: Uint8Array | null
+  readonly value: Uint8Array
+}
 
 /** Where the next record of a partition comes, and the time of the last one; undefined: the partition is empty. */
 export function endOf(

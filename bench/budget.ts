@@ -78,48 +78,6 @@ export function budget({ parts, soak }: Results): Line[] {
   ]
 }
 
-/** Why a line is missed, by how its name begins. Each was measured: "Missed budgets" of docs/benchmarks.md has how. */
-const REASONS: readonly (readonly [line: string, reason: string])[] = [
-  [
-    "CPU an event on Kafka with HMAC, beside the bare server",
-    "the limit leaves as much as the bare server takes, 10 to 14 µs; publishing to Kafka takes 6 to 8 of them, a third of that in the kernel, and HMAC 3 to 8.",
-  ],
-  [
-    "CPU an event on Kafka with HMAC on both sides, beside Go",
-    "tuned Go takes 39 to 54 µs here; half of it is 20 to 27, of which a server that does nothing takes 10 to 14, and HMAC 3 to 8.",
-  ],
-  ["CPU an event on Kafka with HMAC on both sides", "as beside Go."],
-  [
-    "Throughput with bodies of 256 KB",
-    "both programs copy the bytes alike, which takes most of the time; runs differ by more than the programs (0.75, 1.65 and 0.96 of Go in three), and Hookline's CPU is 0.7 of Go's.",
-  ],
-  ["99th percentile with bodies of 256 KB", "as the throughput."],
-  [
-    "99th percentile at 5,000/s",
-    "the ten slowest requests of each of 14 runs were of one pause: of the load generator in 6, of Kafka or the disk in 5, of the whole process, which had no processor, in 3, of its own work in none.",
-  ],
-  [
-    "CPU an event with 500 pipelines",
-    "in one process, in turn: 22.0 µs for a pipeline alone, 22.5 for one of 500, 25.6 going round all of them, whose memory has then left the processor's caches.",
-  ],
-  [
-    "Throughput of the embedded log",
-    "an fsync of 0.3 to 0.4 ms for as many events as there are connections; a thread that stores nothing reaches 0.55 and 0.73.",
-  ],
-]
-
-/** The missed lines, each with its reason. */
-export const missedLines = (lines: readonly Line[]): string =>
-  lines
-    .filter(([, , , met]) => met === NO)
-    .map(([what]) => {
-      const [, reason] = REASONS.find(([line]) => what.startsWith(line)) ?? ["", "not examined."]
-      return `- ${what}: ${reason}`
-    })
-    .join("\n")
-
-const NO = "**no**"
-
 const most = (what: string, limit: number, found: number | undefined): Line =>
   line(what, `at most ${limit}`, found, (it) => [it.toFixed(2), it <= limit])
 
@@ -174,7 +132,7 @@ function line<T>(
 ): Line {
   if (value === undefined) return [what, limit, "not measured", ""]
   const [measured, isMet] = judge(value)
-  return [what, limit, measured, isMet ? "yes" : NO]
+  return [what, limit, measured, isMet ? "yes" : "**no**"]
 }
 
 const REST_KB = 12

@@ -1,5 +1,5 @@
 import { join } from "node:path"
-import { budget, missedLines, sizesTable } from "./budget.ts"
+import { budget, sizesTable } from "./budget.ts"
 import type { Sample } from "./measure.ts"
 import { medianSample } from "./median.ts"
 import { parts, type Part } from "./parts.ts"
@@ -24,14 +24,12 @@ export async function writePage(results: Results): Promise<void> {
   const pictures = draw(results)
   for (const { name, svg } of pictures) await Bun.write(join(DOCS, name), svg)
   const images = pictures.map(({ name, title }) => `![${title}](${name})\n\n`).join("")
-  const lines = budget(results)
-  const table = markdownTable(["", "budget", "measured", "met"], lines)
-  const missed = `Why the missed ones are missed, in short; [in detail](#missed-budgets):\n\n${missedLines(lines)}`
+  const table = markdownTable(["", "budget", "measured", "met"], budget(results))
   const many = results.sizes === undefined ? "" : `${manyPipelines(results.sizes)}\n\n`
   await writeBetween(
     BEGIN,
     END,
-    `${images}## The budget\n\n${table}\n\n${missed}\n\n${many}${sections(results)}`,
+    `${images}## The budget\n\n${table}\n\nWhy the missed ones are missed: [below](#missed-budgets).\n\n${many}${sections(results)}`,
   )
 }
 

@@ -1,16 +1,16 @@
 import { Database } from "bun:sqlite"
 import { rmSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { findGaps, UNKNOWN_END, type LostRecords } from "../brokers/embedded/damage.ts"
+import { findGaps, UNKNOWN_END } from "../brokers/embedded/damage.ts"
 import { groupsIn } from "../brokers/embedded/group-database.ts"
 import { LogCopy } from "../brokers/embedded/log-copy.ts"
-import { openForReading } from "../brokers/embedded/reader.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import { HooklineError } from "../errors.ts"
+import type { UnreadRecords } from "../kafka-listener/log.ts"
 import { exists } from "../process/paths.ts"
 import { Application } from "../runtime/application.ts"
 import { DatabaseCopy } from "../storage/database-copy.ts"
-import { isDamage, logIn, pragma } from "../storage/database-file.ts"
+import { isDamage, logIn, openForReading, pragma } from "../storage/database-file.ts"
 import { makePrivateFolder } from "../storage/private-files.ts"
 import { fsyncFolder } from "../storage/fsync.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
@@ -42,7 +42,7 @@ export function checkLog(flags: LogFlags): void {
   const { file } = logIn(directoryOf(flags))
   using db = openForReading(logIn(directoryOf(flags)))
   const pages = damagedPages(db)
-  const lost: LostRecords[] = []
+  const lost: UnreadRecords[] = []
   let records = 0
   for (const found of findGaps(db)) {
     if ("lost" in found) lost.push(found.lost)
@@ -64,7 +64,7 @@ export function rescueLog(folder: string, flags: LogFlags): void {
   const unlock = lockForWriting(logIn(directory))
   try {
     makePrivateFolder(target)
-    const lost: LostRecords[] = []
+    const lost: UnreadRecords[] = []
     using copy = new LogCopy(directory, logIn(target).file, "rescue")
     copy.source.begin()
     copy.copyTables()
@@ -143,7 +143,7 @@ function damagedPages(db: Database): DamagedPage[] {
     .map(([page, problem]) => ({ page, offset: (page - 1) * bytes, problem }))
 }
 
-function printLost(lost: readonly LostRecords[]): void {
+function printLost(lost: readonly UnreadRecords[]): void {
   if (lost.length === 0) return
   console.log("records that can't be read:")
   const rows = lost.map(({ topic, partition, first, end }) => [
@@ -156,7 +156,7 @@ function printLost(lost: readonly LostRecords[]): void {
 }
 
 /** The JSON of lost records; without `end` all that follow are lost. */
-const asJson = ({ end, ...lost }: LostRecords): object => (end === UNKNOWN_END ? lost : { ...lost, end })
+const asJson = ({ end, ...lost }: UnreadRecords): object => (end === UNKNOWN_END ? lost : { ...lost, end })
 
 function directoryOf({ config, connection: id }: LogFlags): string {
   const app = Application.fromFile(config)

@@ -86,7 +86,7 @@ export class Unreadable extends Error {
   }
 }
 
-/** Records of a partition that a client asked for and that can't be read. */
+/** Records of a partition that can't be read. */
 export interface UnreadRecords extends Offsets {
   readonly topic: string
   readonly partition: number

@@ -2,10 +2,11 @@ import { constants as sqlite, Database } from "bun:sqlite"
 import { pathToFileURL } from "node:url"
 import { HooklineError } from "../errors.ts"
 import {
-  checkIsKind,
   describeFailure,
   makeTemporariesInMemory,
+  openForReading,
   pragma,
+  READING_BUSY_MS,
   type DatabaseLocation,
 } from "./database-file.ts"
 import { makePrivateDatabase } from "./private-files.ts"
@@ -15,9 +16,6 @@ import { fsyncFile } from "./fsync.ts"
  * Copies a database that another process may be writing, by SQLite itself: that process is never waited for, and its locks
  * stay. `begin` fixes what is copied; until `end` the writer's WAL grows.
  */
-
-/** How long locks are waited for that are held while the file is recovered or closed. */
-const BUSY_MS = 5000
 
 /** A table is copied at once: what is known of it first are its columns. */
 interface TableRow {
@@ -31,8 +29,8 @@ export class DatabaseCopy implements Disposable {
   readonly file: string
   /** The copy is `main`, what is copied `source`. */
   readonly db: Database
-  /** Sees whether the source was changed. */
-  readonly #watch: Database
+  /** The source, also to see whether it was changed. */
+  readonly reader: Database
   #version = 0
 
   /** @throws HooklineError `no_input` */
@@ -43,14 +41,13 @@ export class DatabaseCopy implements Disposable {
     const { SQLITE_OPEN_READWRITE, SQLITE_OPEN_CREATE, SQLITE_OPEN_URI } = sqlite
     this.db = new Database(file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI)
     makeTemporariesInMemory(this.db)
-    this.#watch = this.reading(() => new Database(location.file, { readonly: true }))
+    this.reader = openForReading(location)
     this.reading(() => {
-      for (const db of [this.db, this.#watch]) db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
-      checkIsKind(this.#watch, location)
+      this.db.run(`PRAGMA busy_timeout = ${READING_BUSY_MS}`)
       this.db.query("ATTACH ? AS source").run(`${pathToFileURL(location.file).href}?mode=ro`)
       // settings that only a new file accepts
-      this.db.run(`PRAGMA main.page_size = ${pragma(this.#watch, "page_size")}`)
-      this.db.run(`PRAGMA main.auto_vacuum = ${pragma(this.#watch, "auto_vacuum")}`)
+      this.db.run(`PRAGMA main.page_size = ${pragma(this.reader, "page_size")}`)
+      this.db.run(`PRAGMA main.auto_vacuum = ${pragma(this.reader, "auto_vacuum")}`)
       this.db.run("PRAGMA main.journal_mode = MEMORY")
       this.db.run("PRAGMA main.synchronous = OFF")
     })
@@ -59,7 +56,7 @@ export class DatabaseCopy implements Disposable {
   /** Fixes what is copied. */
   begin(): void {
     this.reading(() => {
-      this.#version = pragma(this.#watch, "data_version")
+      this.#version = pragma(this.reader, "data_version")
       this.db.run("BEGIN")
       this.db.query("SELECT count(*) FROM source.sqlite_schema").get()
     })
@@ -67,7 +64,7 @@ export class DatabaseCopy implements Disposable {
 
   /** Whether the source is still as it was. */
   get isCurrent(): boolean {
-    return this.reading(() => pragma(this.#watch, "data_version") === this.#version)
+    return this.reading(() => pragma(this.reader, "data_version") === this.#version)
   }
 
   /** Releases what `begin` has fixed. */
@@ -88,7 +85,7 @@ export class DatabaseCopy implements Disposable {
         if (names?.(name) !== false) this.db.run(`INSERT INTO main.${name} SELECT * FROM source.${name}`)
       }
       for (const name of ["application_id", "user_version"])
-        this.db.run(`PRAGMA main.${name} = ${pragma(this.#watch, name)}`)
+        this.db.run(`PRAGMA main.${name} = ${pragma(this.reader, name)}`)
     })
   }
 
@@ -115,7 +112,7 @@ export class DatabaseCopy implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#watch.close()
+    this.reader.close()
     this.db.close()
   }
 }

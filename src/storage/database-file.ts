@@ -112,6 +112,25 @@ export function openDurably(
   }
 }
 
+/** How long a reader waits for locks that are held while the file is recovered or closed. */
+export const READING_BUSY_MS = 5000
+
+/** Opens a file that any process may be writing. @throws HooklineError `no_input` if it is another kind of file, or unreadable */
+export function openForReading(location: DatabaseLocation): Database {
+  let db: Database | undefined
+  try {
+    // Read-only, it never checkpoints when it closes: only the writer does, once the WAL is known to be durable.
+    db = new Database(location.file, { readonly: true })
+    db.run(`PRAGMA busy_timeout = ${READING_BUSY_MS}`)
+    makeTemporariesInMemory(db)
+    checkIsKind(db, location)
+    return db
+  } catch (cause) {
+    db?.close()
+    throw new HooklineError("no_input", describeFailure(cause, location), { cause })
+  }
+}
+
 /**
  * Keeps what SQLite would write to files in $TMPDIR or /var/tmp, another disk that may be full or missing: less than
  * 200 KB of pages while partitions are added, partitions while they are sorted, and up to 1 MiB of a spool that is rewritten.

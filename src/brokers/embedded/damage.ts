@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite"
+import { Unreadable, type Offsets, type UnreadRecords } from "../../kafka-listener/log.ts"
 import { DamagedFile, isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
 import {
   endOf,
@@ -20,17 +21,9 @@ export interface PlacedRow extends RecordRow {
   readonly end_position: number
 }
 
-/** Offsets of which no record can be read, up to but not including `end`. */
-export interface Gap {
-  readonly first: number
-  readonly end: number
-}
-
-/** Records of a partition that can't be read. */
-export interface LostRecords extends Gap {
-  readonly topic: string
-  readonly partition: number
-}
+/** Bytes of a record in its partition. */
+export const sizeOfRow = ({ key, headers, value }: RecordRow): number =>
+  value.length + (key?.length ?? 0) + (headers?.length ?? 0)
 
 const SLICE_RECORDS = 64
 /** So many offsets after an unreadable one are tried one by one; then the steps grow with the distance. */
@@ -54,9 +47,9 @@ export const createGaps = (db: Database): void =>
     "CREATE TABLE IF NOT EXISTS gaps (records TEXT NOT NULL, first INTEGER NOT NULL, end INTEGER NOT NULL) STRICT",
   )
 
-function knownGaps(db: Database, table: string): readonly Gap[] {
+function knownGaps(db: Database, table: string): readonly Offsets[] {
   const has = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'gaps'").get() !== null
-  return has ? db.query<Gap, [string]>("SELECT first, end FROM gaps WHERE records = ?").all(table) : []
+  return has ? db.query<Offsets, [string]>("SELECT first, end FROM gaps WHERE records = ?").all(table) : []
 }
 
 /**
@@ -67,9 +60,9 @@ function knownGaps(db: Database, table: string): readonly Gap[] {
 export function* scan(
   db: Database,
   table: string,
-  { first, end }: Gap,
+  { first, end }: Offsets,
   expected?: number,
-): Generator<{ readonly rows: readonly PlacedRow[] } | { readonly gap: Gap }> {
+): Generator<{ readonly rows: readonly PlacedRow[] } | { readonly gap: Offsets }> {
   const slices = db.query<PlacedRow, [number, number, number]>(
     `SELECT ${RECORD_COLUMNS}, end_position FROM ${table}
      WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
@@ -121,18 +114,18 @@ export function* scan(
 /**
  * The records of a range up to the damage, at least one; only some of a large range.
  *
- * @param firstOffset of the partition @throws DamagedRecords
+ * @param firstOffset of the partition @throws Unreadable if the first is damaged
  */
 export function readBeforeDamage(
   db: Database,
   table: string,
-  range: Gap,
+  range: Offsets,
   firstOffset = 0,
 ): readonly PlacedRow[] {
   const rows: PlacedRow[] = []
   const expected = range.first < firstOffset ? undefined : range.first
   for (const found of scan(db, table, range, expected)) {
-    if ("gap" in found && rows.length === 0) throw new DamagedRecords(db.filename, table, found.gap)
+    if ("gap" in found && rows.length === 0) throw new Unreadable(found.gap)
     if ("gap" in found) break
     rows.push(...found.rows)
     if (rows.length >= SLICE_RECORDS) break
@@ -140,21 +133,10 @@ export function readBeforeDamage(
   return rows
 }
 
-/** The records at the beginning of a range are damaged. */
-export class DamagedRecords extends Error {
-  readonly gap: Gap
-
-  constructor(file: string, table: string, gap: Gap) {
-    super(`${file} is damaged: ${table}, ${describeGap(gap)}`)
-    this.name = "DamagedRecords"
-    this.gap = gap
-  }
-}
-
 /** Reads all records, a slice each time. @returns how many of a slice can be read, or which can't */
 export function* findGaps(
   db: Database,
-): Generator<{ readonly records: number } | { readonly lost: LostRecords }> {
+): Generator<{ readonly records: number } | { readonly lost: UnreadRecords }> {
   for (const row of partitionRows(db)) {
     const { name: topic, partition, first_offset: first } = row
     for (const found of scan(db, recordsTable(row), { first, end: endOrUnknown(db, row) }))
@@ -179,19 +161,19 @@ export function* findDamage(db: Database, location: DatabaseLocation): Generator
   }
 }
 
-export const describeDamage = ({ topic, partition, ...gap }: LostRecords): string =>
+export const describeDamage = ({ topic, partition, ...gap }: UnreadRecords): string =>
   `topic ${topic}, partition ${partition}: ${describeGap(gap)}`
 
-function describeGap({ first, end }: Gap): string {
+function describeGap({ first, end }: Offsets): string {
   if (end === UNKNOWN_END) return `the records from offset ${first} on can't be read`
   if (end === first + 1) return `the record at offset ${first} can't be read`
   return `the records from offset ${first} to ${end - 1} can't be read`
 }
 
 /** Whether a record is as long as the positions of two that follow each other say. */
-function follows({ offset, end_position, key, headers, value }: PlacedRow, before?: PlacedRow): boolean {
-  if (before === undefined || before.offset + 1 !== offset) return true
-  return end_position - before.end_position === value.length + (key?.length ?? 0) + (headers?.length ?? 0)
+function follows(row: PlacedRow, before?: PlacedRow): boolean {
+  if (before === undefined || before.offset + 1 !== row.offset) return true
+  return row.end_position - before.end_position === sizeOfRow(row)
 }
 
 /** @param find the offset of the first record from an offset on, `end` without one; undefined: it can't be read */

@@ -2,10 +2,9 @@ import { join } from "node:path"
 import type { CommittedOffset, GroupChanges, GroupSnapshot } from "../../kafka-listener/log.ts"
 import type { GroupOffsets } from "../broker.ts"
 import { exists } from "../../process/paths.ts"
-import type { DatabaseLocation } from "../../storage/database-file.ts"
+import { openForReading, type DatabaseLocation } from "../../storage/database-file.ts"
 import { DurableDatabase } from "../../storage/durable-database.ts"
 import { readIdentity } from "./log-tables.ts"
-import { openForReading } from "./reader.ts"
 
 /*
  * The file of consumer groups, `groups.sqlite` next to the log, in WAL mode with synchronous=FULL:

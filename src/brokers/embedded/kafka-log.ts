@@ -1,16 +1,8 @@
 // Hot path: every record that a consumer reads.
 import type { Database, Statement } from "bun:sqlite"
-import {
-  Unreadable,
-  type Log,
-  type LogRecord,
-  type Offsets,
-  type PartitionOf,
-  type Placed,
-  type TopicOfLog,
-} from "../../kafka-listener/log.ts"
-import { isDamage, logIn } from "../../storage/database-file.ts"
-import { DamagedRecords, isSound, readBeforeDamage } from "./damage.ts"
+import type { Log, LogRecord, Offsets, PartitionOf, Placed, TopicOfLog } from "../../kafka-listener/log.ts"
+import { isDamage, logIn, openForReading } from "../../storage/database-file.ts"
+import { isSound, readBeforeDamage } from "./damage.ts"
 import { readEpochs, type Epochs } from "./log-epochs.ts"
 import {
   endOf,
@@ -22,7 +14,6 @@ import {
   type PartitionRow,
   type RecordRow,
 } from "./log-tables.ts"
-import { openForReading } from "./reader.ts"
 
 /** A log's file, open for reading, as the listener for Kafka clients sees it. */
 export class KafkaLog implements Log {
@@ -90,16 +81,8 @@ export class KafkaLog implements Log {
       if (!isDamage(error)) throw error
     }
     // retention deletes the first ones alone
-    if (next === offset && offset < end) yield* this.#beforeDamage(of, { first: offset, end })
-  }
-
-  /** @throws Unreadable */
-  #beforeDamage(of: PartitionOf, range: Offsets): readonly RecordRow[] {
-    try {
-      return readBeforeDamage(this.#db, tableOf(of), range, this.#row(of).first_offset)
-    } catch (cause) {
-      throw cause instanceof DamagedRecords ? new Unreadable(cause.gap, { cause }) : cause
-    }
+    if (next === offset && offset < end)
+      yield* readBeforeDamage(this.#db, tableOf(of), { first: offset, end }, this.#row(of).first_offset)
   }
 
   firstAt(of: PartitionOf, timeMs: number): Placed | undefined {

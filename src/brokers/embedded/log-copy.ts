@@ -1,19 +1,11 @@
 import type { Database } from "bun:sqlite"
+import type { Offsets, UnreadRecords } from "../../kafka-listener/log.ts"
 import { DatabaseCopy } from "../../storage/database-copy.ts"
 import { DamagedFile, isDamage, logIn } from "../../storage/database-file.ts"
-import {
-  createGaps,
-  describeDamage,
-  scan,
-  UNKNOWN_END,
-  type Gap,
-  type LostRecords,
-  type PlacedRow,
-} from "./damage.ts"
+import { createGaps, describeDamage, scan, sizeOfRow, UNKNOWN_END, type PlacedRow } from "./damage.ts"
 import { furthestCommits } from "./group-database.ts"
 import { beginEpoch, createEpochs, readEpochs } from "./log-epochs.ts"
 import { moveFirst, partitionRows, readIdentity, recordsTable, type PartitionRow } from "./log-tables.ts"
-import { openForReading } from "./reader.ts"
 
 /*
  * Copies an embedded log, which a process may be writing: the same id, topics, offsets, times and dedupe keys.
@@ -27,7 +19,7 @@ import { openForReading } from "./reader.ts"
  */
 
 /** A partition with records to be copied. */
-interface Range extends PartitionRow, Gap {
+interface Range extends PartitionRow, Offsets {
   readonly bytes: number
 }
 
@@ -37,7 +29,6 @@ export class LogCopy implements Disposable {
   readonly #copy: DatabaseCopy
   readonly #directory: string
   readonly #kind: "backup" | "rescue"
-  readonly #reader: Database
   #ranges: readonly Range[] = []
   /** Size of the keys, values and headers. */
   bytes = 0
@@ -45,11 +36,9 @@ export class LogCopy implements Disposable {
 
   /** @param kind when the copy begins a leader epoch @throws HooklineError `no_input` */
   constructor(directory: string, file: string, kind: "backup" | "rescue") {
-    const location = logIn(directory)
     this.#directory = directory
     this.#kind = kind
-    this.#reader = openForReading(location)
-    this.#copy = new DatabaseCopy(location, file)
+    this.#copy = new DatabaseCopy(logIn(directory), file)
   }
 
   get source(): DatabaseCopy {
@@ -70,7 +59,7 @@ export class LogCopy implements Disposable {
     if (this.#kind === "rescue")
       this.#ranges = rows.map((row) => {
         try {
-          return rangeOf(this.#reader, recordsTable(row), row)
+          return rangeOf(copy.reader, recordsTable(row), row)
         } catch (error) {
           if (!isDamage(error)) throw error
           return { ...row, first: row.first_offset, end: UNKNOWN_END, bytes: 0 }
@@ -85,7 +74,7 @@ export class LogCopy implements Disposable {
    * @param progressed called with bytes
    * @param lost called with records that can't be read
    */
-  copyRecords(progressed: (bytes: number) => void, lost: (records: LostRecords) => void): void {
+  copyRecords(progressed: (bytes: number) => void, lost: (records: UnreadRecords) => void): void {
     for (const range of this.#ranges) {
       const { db } = this.#copy
       db.run("BEGIN")
@@ -105,21 +94,19 @@ export class LogCopy implements Disposable {
       if (this.#kind === "backup") db.run("CREATE TABLE backup (made INTEGER NOT NULL) STRICT")
       else newEpoch(db, this.#directory)
     })()
-    this.#reader.close()
     this.#copy.close()
   }
 
   [Symbol.dispose](): void {
-    this.#reader.close()
     this.#copy[Symbol.dispose]()
   }
 
-  #copyPartition(range: Range, progressed: (bytes: number) => void, lost: (gap: Gap) => void): void {
+  #copyPartition(range: Range, progressed: (bytes: number) => void, lost: (gap: Offsets) => void): void {
     const { db } = this.#copy
     const insert = db.query(`INSERT INTO main.${recordsTable(range)} VALUES (?, ?, ?, ?, ?, ?)`)
     let first: PlacedRow | undefined
     let position = range.first_position
-    for (const found of scan(this.#reader, recordsTable(range), range)) {
+    for (const found of scan(this.#copy.reader, recordsTable(range), range)) {
       if ("gap" in found) {
         lost(found.gap)
         continue
@@ -136,7 +123,7 @@ export class LogCopy implements Disposable {
       // all of them were deleted, or can't be read
       if (range.end < UNKNOWN_END) moveFirst(db, range, range.end, range.first_position + range.bytes)
     } else if (first.offset > range.first)
-      moveFirst(db, range, first.offset, first.end_position - sizeOf(first))
+      moveFirst(db, range, first.offset, first.end_position - sizeOfRow(first))
   }
 }
 
@@ -161,9 +148,6 @@ function newEpoch(db: Database, directory: string): void {
 /** For a backup, which has to be whole. @throws DamagedFile */
 export const refuseDamage =
   (directory: string) =>
-  (records: LostRecords): never => {
+  (records: UnreadRecords): never => {
     throw new DamagedFile(logIn(directory), describeDamage(records))
   }
-
-const sizeOf = ({ key, headers, value }: PlacedRow): number =>
-  value.length + (key?.length ?? 0) + (headers?.length ?? 0)

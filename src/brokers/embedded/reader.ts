@@ -1,19 +1,13 @@
-import { Database, type Statement } from "bun:sqlite"
+import type { Database, Statement } from "bun:sqlite"
 import { pause } from "../../clock/clock.ts"
 import { suggest } from "../../config/file/nearest.ts"
 import { HooklineError } from "../../errors.ts"
 import { exists } from "../../process/paths.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo, TopicRetention } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
-import {
-  checkIsKind,
-  describeFailure,
-  isDamage,
-  logIn,
-  makeTemporariesInMemory,
-  type DatabaseLocation,
-} from "../../storage/database-file.ts"
-import { DamagedRecords, describeDamage, isSound, readBeforeDamage, UNKNOWN_END } from "./damage.ts"
+import { Unreadable } from "../../kafka-listener/log.ts"
+import { isDamage, logIn, openForReading, type DatabaseLocation } from "../../storage/database-file.ts"
+import { describeDamage, isSound, readBeforeDamage, UNKNOWN_END } from "./damage.ts"
 import {
   endOf,
   firstAt,
@@ -31,8 +25,6 @@ import {
 const POLL_MS = 50
 /** No transaction is open between slices, so that the writer's WAL can be reset. */
 const SLICE_RECORDS = 64
-/** How long locks are waited for that are held while the file is recovered or closed. */
-const BUSY_MS = 5000
 
 /**
  * The reader of a log that any process may be writing.
@@ -48,23 +40,6 @@ export function openEmbeddedReader(directory: string, kept: Kept = {}): LogReade
 
 /** The limits of its connection. */
 type Kept = { readonly [key in "retention" | "retention_bytes"]?: number | undefined }
-
-/** Opens a log's file. @throws HooklineError `no_input` if it is another kind of file, or unreadable */
-export function openForReading(location: DatabaseLocation): Database {
-  let db: Database | undefined
-  try {
-    // Read-only, it never checkpoints when it closes: only the writer does, once the WAL is known to be durable.
-    db = new Database(location.file, { readonly: true })
-    db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
-    makeTemporariesInMemory(db)
-    checkIsKind(db, location)
-    return db
-  } catch (error) {
-    db?.close()
-    const reason = error instanceof HooklineError ? error.message : describeFailure(error, location)
-    throw new HooklineError("no_input", reason, { cause: error })
-  }
-}
 
 /** Owns the file that it reads. */
 export class EmbeddedReader implements LogReader {
@@ -123,18 +98,22 @@ export class EmbeddedReader implements LogReader {
     { signal, missed }: { readonly signal: AbortSignal; readonly missed?: (range: OffsetRange) => void },
   ): AsyncIterable<StoredRecord> {
     const rows = this.#partitionsOf(topic)
-    const known = ranges.filter(({ partition }) => partition < rows.length)
-    const statements = known.map(({ partition }) => this.#slices(rows[partition]!))
-    const readings = known.map((range, at) => {
-      const row = rows[range.partition]!
-      return new Reading(topic, range, statements[at]!, (from) => this.#readBeforeDamage(row, from), missed)
-    })
+    const positions = ranges
+      .filter(({ partition }) => partition < rows.length)
+      .map(({ partition, first, end }): Position => {
+        const row = rows[partition]!
+        return { row, next: first, end, slices: this.#slices(row) }
+      })
+    const slice = (position: Position): Generator<StoredRecord> => this.#slice(position, signal, missed)
+    const whole = async function* (position: Position): AsyncGenerator<StoredRecord> {
+      while (!signal.aborted && position.next < position.end) yield* slice(position)
+    }
     try {
-      if (known.some(({ end }) => !Number.isFinite(end))) yield* follow(readings, signal)
-      else if (readings.length === 1) yield* readings[0]!.whole(signal)
-      else yield* mergeByTime(readings.map((reading) => reading.whole(signal)))
+      if (positions.some(({ end }) => !Number.isFinite(end))) yield* follow(positions, slice, signal)
+      else if (positions.length === 1) yield* whole(positions[0]!)
+      else yield* mergeByTime(positions.map(whole))
     } finally {
-      for (const statement of statements) statement.finalize()
+      for (const { slices } of positions) slices.finalize()
     }
   }
 
@@ -150,20 +129,50 @@ export class EmbeddedReader implements LogReader {
     )
   }
 
-  /** @throws HooklineError `no_input` if the first record of the range is damaged */
-  #readBeforeDamage(row: PartitionRow, range: OffsetRange): readonly RecordRow[] {
+  /** Yields the records up to a slice; without any a range that ends is read. */
+  *#slice(
+    position: Position,
+    signal: AbortSignal,
+    missed: ((range: OffsetRange) => void) | undefined,
+  ): Generator<StoredRecord> {
+    const { row, end, next } = position
+    const { name, partition } = row
+    const records = this.#records(position)
+    const there = records[0]?.offset ?? end
+    if (next < there && Number.isFinite(there)) missed?.({ partition, first: next, end: there })
+    for (const record of records) {
+      yield toStored(name, record, partition)
+      if (signal.aborted) return
+      position.next = record.offset + 1
+    }
+    if (records.length === 0 && Number.isFinite(end)) position.next = end
+  }
+
+  /** @throws HooklineError `no_input` if the first record is damaged */
+  #records({ row, next: first, end: wanted, slices }: Position): readonly RecordRow[] {
+    const end = Math.min(wanted, UNKNOWN_END)
+    try {
+      const rows = slices.all(first, end, SLICE_RECORDS)
+      if (rows.every((one, at) => one.offset === first + at && isSound(one, first))) return rows
+    } catch (error) {
+      if (!isDamage(error)) throw error
+    }
     try {
       const { first_offset: firstOffset } = partitionRow(this.#db, row.id, row.partition)!
-      return readBeforeDamage(this.#db, recordsTable(row), range, firstOffset)
+      return readBeforeDamage(this.#db, recordsTable(row), { first, end }, firstOffset)
     } catch (cause) {
-      if (!(cause instanceof DamagedRecords)) throw cause
-      const { file, remedy } = this.#location
-      const { end } = cause.gap
-      const next =
-        end < range.end ? `; hookline tail --offset ${row.partition}:${end} continues after them` : ""
-      const what = describeDamage({ topic: row.name, partition: row.partition, ...cause.gap })
-      throw new HooklineError("no_input", `${file} is damaged (${what})${next}; ${remedy}`, { cause })
+      throw cause instanceof Unreadable ? this.#damaged(row, cause, end) : cause
     }
+  }
+
+  /** @param end of what was to be read */
+  #damaged({ name: topic, partition }: PartitionRow, cause: Unreadable, end: number): HooklineError {
+    const { file, remedy } = this.#location
+    const { records } = cause
+    const next =
+      records.end < end ? `; hookline tail --offset ${partition}:${records.end} continues after them` : ""
+    const what = describeDamage({ topic, partition, ...records })
+    return new HooklineError("no_input", `${file} is damaged (${what})${next}; ${remedy}`, { cause })
   }
 
   /** By number. */
@@ -181,72 +190,25 @@ export class EmbeddedReader implements LogReader {
 type Slices = Statement<RecordRow, [number, number, number]>
 
 /** A partition and how far it was read. */
-class Reading {
-  readonly #topic: string
-  readonly #range: OffsetRange
-  readonly #slices: Slices
-  readonly #beforeDamage: (range: OffsetRange) => readonly RecordRow[]
-  readonly #missed: ((range: OffsetRange) => void) | undefined
-  #next: number
-
-  constructor(
-    topic: string,
-    range: OffsetRange,
-    slices: Slices,
-    beforeDamage: (range: OffsetRange) => readonly RecordRow[],
-    missed?: (range: OffsetRange) => void,
-  ) {
-    this.#topic = topic
-    this.#range = range
-    this.#slices = slices
-    this.#beforeDamage = beforeDamage
-    this.#missed = missed
-    this.#next = range.first
-  }
-
-  get isDone(): boolean {
-    return this.#next >= this.#range.end
-  }
-
-  /** Records up to a slice; without any a range that ends is read. */
-  *slice(signal: AbortSignal): Generator<StoredRecord> {
-    const { partition, end } = this.#range
-    const rows = this.#rows(Math.min(end, UNKNOWN_END))
-    const there = rows[0]?.offset ?? end
-    if (this.#next < there && Number.isFinite(there))
-      this.#missed?.({ partition, first: this.#next, end: there })
-    for (const row of rows) {
-      yield toStored(this.#topic, row, partition)
-      if (signal.aborted) return
-      this.#next = row.offset + 1
-    }
-    if (rows.length === 0 && Number.isFinite(end)) this.#next = end
-  }
-
-  #rows(end: number): readonly RecordRow[] {
-    const first = this.#next
-    try {
-      const rows = this.#slices.all(first, end, SLICE_RECORDS)
-      if (rows.every((row, at) => row.offset === first + at && isSound(row, first))) return rows
-    } catch (error) {
-      if (!isDamage(error)) throw error
-    }
-    return this.#beforeDamage({ ...this.#range, first, end })
-  }
-
-  /** To the end. */
-  async *whole(signal: AbortSignal): AsyncGenerator<StoredRecord> {
-    while (!signal.aborted && !this.isDone) yield* this.slice(signal)
-  }
+interface Position {
+  readonly row: PartitionRow
+  next: number
+  /** Reading ends before this offset. */
+  readonly end: number
+  readonly slices: Slices
 }
 
 /** Reads slices of each in turn, and waits for more where there was none. */
-async function* follow(readings: readonly Reading[], signal: AbortSignal): AsyncGenerator<StoredRecord> {
-  while (!signal.aborted && readings.some((reading) => !reading.isDone)) {
+async function* follow(
+  positions: readonly Position[],
+  slice: (position: Position) => Generator<StoredRecord>,
+  signal: AbortSignal,
+): AsyncGenerator<StoredRecord> {
+  const isOpen = ({ next, end }: Position): boolean => next < end
+  while (!signal.aborted && positions.some(isOpen)) {
     let isIdle = true
-    for (const reading of readings) {
-      if (reading.isDone) continue
-      for (const record of reading.slice(signal)) {
+    for (const position of positions.filter(isOpen)) {
+      for (const record of slice(position)) {
         isIdle = false
         yield record
       }

@@ -2,7 +2,8 @@ import { toStored, type RecordRow } from "../embedded/log-tables.ts"
 import { HooklineError } from "../../errors.ts"
 import { exists } from "../../process/paths.ts"
 import type { StoredRecord } from "../broker.ts"
-import { EmbeddedReader, openForReading } from "../embedded/reader.ts"
+import { openForReading } from "../../storage/database-file.ts"
+import { EmbeddedReader } from "../embedded/reader.ts"
 import { spoolAt } from "./spool-database.ts"
 
 /** A topic as `hookline spool status` shows it. */

@@ -4,6 +4,7 @@ import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readlinkSync
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
+import { packBatch } from "../brokers/embedded/batch.ts"
 import { LogDatabase } from "../brokers/embedded/log-database.ts"
 import { openSpoolDatabase, spoolAt } from "../brokers/spool/spool-database.ts"
 import { dedupeFileIn, KeyDatabase } from "../dedupe/key-database.ts"
@@ -215,7 +216,7 @@ test("a file that turns out to be damaged when it is opened is closed again", ()
     [location.spool, () => openSpoolDatabase(location.spool)],
   ] as const) {
     const made = open()
-    made.prepare(["t"])
+    made.commit(packBatch([{ record: { topic: "t", value: new Uint8Array(1) } }]), 0)
     made.close()
     const db = new Database(it.file)
     db.run("DROP TABLE records_1")

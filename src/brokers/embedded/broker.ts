@@ -43,8 +43,6 @@ export interface EmbeddedDeps {
 const BATCH_BYTES = 8 * 1024 * 1024
 const FOREVER = Number.POSITIVE_INFINITY
 const UNCOUNTED: LogMetrics = { deleted() {} }
-/** Topics created, or given more partitions, in one transaction. */
-const PREPARE_TOPICS = 16
 
 /**
  * Opens the log in a directory for publishing, which one process at a time can. Its states are those of its file
@@ -67,8 +65,8 @@ export class EmbeddedBroker implements Broker {
   #kept = { ms: FOREVER, bytes: FOREVER }
   #partitions: number
   #topics: readonly string[] = []
-  /** Those among them that the open file has. */
-  readonly #prepared = new Set<string>()
+  /** Counts calls that name topics: the answer to an older one goes no further. */
+  #preparing = 0
   /** Dedupe keys up to this id are deleted with the next batch. */
   #forgetThroughId: number | undefined
   /** Keys of the batch that the thread has, or had when the file failed: reopening it shows whether their records are in it. */
@@ -122,8 +120,6 @@ export class EmbeddedBroker implements Broker {
           // an expired one of the same key says nothing of this record
           return one?.untilMs === untilMs ? one.id : undefined
         })
-        this.#grow(this.#partitions)
-        this.#prepared.clear()
         this.prepare(this.#topics)
         this.#kafka?.open()
       },
@@ -150,7 +146,7 @@ export class EmbeddedBroker implements Broker {
       roundMs,
     })
     // before the first commit
-    this.#grow(this.#partitions)
+    this.prepare([])
     this.retain(options)
   }
 
@@ -163,7 +159,7 @@ export class EmbeddedBroker implements Broker {
   partition(partitions = 1): void {
     if (partitions === this.#partitions) return
     this.#partitions = partitions
-    this.#grow(partitions)
+    this.prepare(this.#topics)
   }
 
   /** Changes retention. */
@@ -190,13 +186,10 @@ export class EmbeddedBroker implements Broker {
     return this.#publisher.publish(record, deadlineMs)
   }
 
-  /** While another process holds the file, publishing to a topic creates it. */
+  /** Also gives all topics their partitions. One that is published to before has them first. */
   prepare(topics: readonly string[]): void {
     this.#topics = topics
-    this.#prepareFrom(
-      topics.filter((name) => !this.#prepared.has(name)),
-      0,
-    )
+    this.#prepareNext(++this.#preparing, topics)
   }
 
   ready(): true | string {
@@ -221,25 +214,12 @@ export class EmbeddedBroker implements Broker {
     this.#settleKeys(() => undefined)
   }
 
-  /** A few topics at a time, with commits in between: creating one takes milliseconds where there are thousands. */
-  #prepareFrom(topics: readonly string[], from: number): void {
-    const wanted = this.#topics
-    const some = topics.slice(from, from + PREPARE_TOPICS)
-    if (some.length === 0) return
-    this.#writer.do("prepare", [some], ({ kind }) => {
-      if (kind === "done") for (const name of some) this.#prepared.add(name)
-      const isWanted = this.#topics === wanted && this.#closing === undefined
-      // in another turn: the answers of thousands come at once
-      if (isWanted && kind !== "failed") setImmediate(() => this.#prepareFrom(topics, from + PREPARE_TOPICS))
-    })
-  }
-
-  /** Some topics at a time, as above. One that is written to has its partitions before the record. */
-  #grow(partitions: number): void {
-    this.#writer.do("grow", [partitions, PREPARE_TOPICS], (answer) => {
-      if (partitions !== this.#partitions || this.#closing !== undefined) return
-      if (answer.kind === "busy") setTimeout(() => this.#grow(partitions), BUSY_RETRY_MS)
-      else if (answer.kind === "done" && answer.value) this.#grow(partitions)
+  /** A few topics at a time, with commits in between. @param topics at first */
+  #prepareNext(round: number, topics?: readonly string[]): void {
+    this.#writer.do("prepare", [this.#partitions, topics], (answer) => {
+      if (round !== this.#preparing || this.#closing !== undefined) return
+      if (answer.kind === "busy") setTimeout(() => this.#prepareNext(round, topics), BUSY_RETRY_MS)
+      else if (answer.kind === "done" && answer.value) this.#prepareNext(round)
     })
   }
 

@@ -73,8 +73,7 @@ export class LogDatabase extends LogFile {
 
   readonly operations = {
     state: () => this.state(),
-    prepare: (topics: readonly string[]) => this.prepare(topics),
-    grow: (leastPartitions: number, topics: number) => this.grow(leastPartitions, topics),
+    prepare: (...next: Parameters<LogDatabase["prepare"]>) => this.prepare(...next),
     commit: (...batch: Parameters<LogDatabase["commitWithKeys"]>) => this.commitWithKeys(...batch),
     forgetKeys: (throughId: number) => this.forgetKeys(throughId),
     keep: (limits: TrimLimits) => this.keep(limits),
@@ -142,21 +141,6 @@ export class LogDatabase extends LogFile {
   /** How many partitions the topic with the most has. */
   get mostPartitions(): number {
     return Math.max(1, ...[...this.topics.values()].map(({ partitions }) => partitions.length))
-  }
-
-  /**
-   * Sets how many partitions topics have at least: those that are written to get them first, then others, `topics` at once.
-   *
-   * @returns whether there are others
-   */
-  grow(leastPartitions: number, topics: number): boolean {
-    this.leastPartitions = leastPartitions
-    const smaller = [...this.topics.values()].filter(({ partitions }) => partitions.length < leastPartitions)
-    if (smaller.length > 0)
-      this.transact(() => {
-        for (const { name } of smaller.slice(0, topics)) this.topic(name)
-      })
-    return smaller.length > topics
   }
 
   forgetKeys(throughId: number): void {

@@ -43,6 +43,9 @@ export interface OpenTopic {
 /** As many bytes without a key go to one partition: `batch.size` of Kafka's producer. */
 const STICKY_BYTES = 16_384
 
+/** Topics created, or given more partitions, in one transaction. */
+const PREPARE_TOPICS = 16
+
 /** Where a record ends in its partition. */
 export interface RecordEnd {
   readonly offset: number
@@ -69,7 +72,9 @@ export abstract class LogFile extends DurableDatabase {
   /** Bytes of keys, values and headers, over all topics. */
   bytesKept = 0
   /** How many partitions topics have at least once they are written to. */
-  protected leastPartitions = 1
+  #leastPartitions = 1
+  /** Topics that have fewer partitions than they are to have, or do not exist. */
+  #unprepared = new Set<string>()
 
   constructor(location: DatabaseLocation, layout: Layout = LOG_LAYOUT) {
     super(location, layout)
@@ -78,13 +83,25 @@ export abstract class LogFile extends DurableDatabase {
     })
   }
 
-  /** Creates missing topics. */
-  prepare(topics: readonly string[]): void {
-    const missing = topics.filter((name) => !this.topics.has(name))
-    if (missing.length === 0) return
-    this.transact(() => {
-      for (const name of missing) this.topic(name)
-    })
+  /**
+   * Sets how many partitions topics have at least: those that are written to get them first. Then creates topics and gives
+   * others their partitions, a few at once: one takes milliseconds where there are thousands.
+   *
+   * @param topics to be created; undefined: goes on with those of before
+   * @returns whether there are others
+   */
+  prepare(leastPartitions: number, topics?: readonly string[]): boolean {
+    this.#leastPartitions = leastPartitions
+    const isSmaller = (name: string): boolean =>
+      (this.topics.get(name)?.partitions.length ?? 0) < leastPartitions
+    if (topics !== undefined) this.#unprepared = new Set([...topics, ...this.topics.keys()].filter(isSmaller))
+    const some = [...this.#unprepared.values().take(PREPARE_TOPICS)]
+    if (some.length > 0)
+      this.transact(() => {
+        for (const name of some) this.topic(name)
+      })
+    for (const name of some) this.#unprepared.delete(name)
+    return this.#unprepared.size > 0
   }
 
   /**
@@ -165,9 +182,9 @@ export abstract class LogFile extends DurableDatabase {
   /** Finds a topic with enough partitions; what is missing is created within a transaction. */
   protected topic(name: string): OpenTopic {
     const known = this.topics.get(name)
-    if (known !== undefined && known.partitions.length >= this.leastPartitions) return known
+    if (known !== undefined && known.partitions.length >= this.#leastPartitions) return known
     let topic = known ?? this.#load(createPartition(this.db, name, undefined, 0))
-    for (let number = topic.partitions.length; number < this.leastPartitions; number++)
+    for (let number = topic.partitions.length; number < this.#leastPartitions; number++)
       topic = this.#load(createPartition(this.db, name, topic.id, number))
     return topic
   }

@@ -43,7 +43,6 @@ function trimAll(limits: TrimLimits): { records: number; slices: number } {
 
 test("with 2,000 topics of which none is due, the file is asked nothing; with one, only what is deleted costs", () => {
   const names = Array.from({ length: 2000 }, (_, n) => `topic-${n}`)
-  writer.prepare(names)
   append("topic-7", 600, NOW_MS - 1000)
   const records = names.map((topic) => ({ record: { topic, value: new Uint8Array(10) } }))
   writer.commit(packBatch(records), NOW_MS)

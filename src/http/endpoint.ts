@@ -28,6 +28,7 @@ import {
 } from "./answer.ts"
 import { decodeBody, readBody, type BodyLimits } from "./body.ts"
 import { decoderFor } from "./content-coding.ts"
+import { IDLE_TIMEOUT_S } from "./listener.ts"
 import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
 import type { Peer } from "./peer.ts"
@@ -38,8 +39,6 @@ export interface EndpointDeps {
   readonly budget: InFlightBudget
   readonly bodyTimeoutMs: number
   readonly bodyDeadlines: Deadlines
-  /** How long a kept-alive connection may be idle. */
-  readonly idleTimeoutS: number
   /** Whether the server guarantees that a body has its declared length. */
   readonly isFramed: boolean
   /** Aborted when a drain begins. */
@@ -96,7 +95,7 @@ export class PipelineEndpoint implements SenderLimits {
   async answer(request: Request, server: Peer, target: RequestTarget): Promise<Response> {
     const { route } = this
     const { handler, contentTypes } = route
-    const { budget, draining, tracer, idleTimeoutS, bodyTimeoutMs, firstCameAtMs, isInjected } = this.#deps
+    const { budget, draining, tracer, bodyTimeoutMs, firstCameAtMs, isInjected } = this.#deps
     const info = new ReceivedRequest(request, server, target, route, firstCameAtMs, isInjected)
     if (tracer !== undefined) info.trace = traceRequest(tracer, info, route)
     const refusal = this.#unseen(request, info)
@@ -125,10 +124,10 @@ export class PipelineEndpoint implements SenderLimits {
         void info.remoteAddress
       const receivedAtMs = firstCameAtMs ?? Date.now()
       // Bun's idle timeout closes without an answer and is imprecise: it must not fire before the body timeout
-      const slowBodies = bodyTimeoutMs > (idleTimeoutS * 1000) / 2
+      const slowBodies = bodyTimeoutMs > (IDLE_TIMEOUT_S * 1000) / 2
       if (slowBodies) server.timeout(request, 0)
       let body = await readBody(request, reservation, this.#shape.bodyLimits)
-      if (slowBodies) server.timeout(request, idleTimeoutS)
+      if (slowBodies) server.timeout(request, IDLE_TIMEOUT_S)
       let decoding: number | undefined
       if (decode !== undefined && typeof body !== "string") {
         decoding = body.length

@@ -10,7 +10,7 @@ import type { Tracer } from "../telemetry/traces/trace.ts"
 import { InFlightBudget } from "./admission/budget.ts"
 import { ConnectionLimit } from "./connection-limit.ts"
 import { PipelineEndpoint, requestHandlers, type EndpointDeps } from "./endpoint.ts"
-import { IDLE_TIMEOUT_S, Listener } from "./listener.ts"
+import { Listener } from "./listener.ts"
 import { Mount, mountable } from "./mount.ts"
 import type { Route } from "./route.ts"
 import type { RequestHandlers } from "./routes.ts"
@@ -148,7 +148,6 @@ export class Servers {
       isFramed: true,
       bodyTimeoutMs,
       bodyDeadlines: new Deadlines(bodyTimeoutMs),
-      idleTimeoutS: IDLE_TIMEOUT_S,
       draining: this.#draining.signal,
       tracer,
       shapes: new Map(),

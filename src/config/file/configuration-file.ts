@@ -86,11 +86,9 @@ export function* readConfigurationFile(
   const problems = new Problems(file)
   const variables = new Set<string>()
   const addresses = new Map<string, FileSection>()
-  const connections = new Map<string, FileSection>()
-  const providers = new Map<string, FileSection>()
-  const defaults = new Map<string, FileSection>()
-  const reconciles = new Map<string, FileSection>()
-  const forwards = new Map<string, FileSection>()
+  const byKind = new Map<string, Map<string, FileSection>>()
+  const named = (kind: string): Map<string, FileSection> =>
+    byKind.getOrInsertComputed(kind, () => new Map<string, FileSection>())
   const pipelines = new Map<string, { components: Map<string, FileSection>; incomplete: boolean }>()
   const pipeline = (id: string): { components: Map<string, FileSection>; incomplete: boolean } =>
     pipelines.getOrInsertComputed(id, () => ({ components: new Map(), incomplete: false }))
@@ -114,22 +112,18 @@ export function* readConfigurationFile(
       continue
     }
     addresses.set(address, section)
-    if (kind === "connection") connections.set(id, section)
-    if (kind === "provider") providers.set(id, section)
-    if (kind === "defaults") defaults.set(id, section)
-    if (kind === "reconcile") reconciles.set(id, section)
-    if (kind === "forward") forwards.set(id, section)
     if (kind === "pipeline") pipeline(id).components.set(component, section)
+    else named(kind!).set(id, section)
   }
   return {
     file,
     baseDir: environment.baseDir,
-    connections,
-    providers,
+    connections: named("connection"),
+    providers: named("provider"),
     pipelines,
-    reconciles,
-    forwards,
-    defaults,
+    reconciles: named("reconcile"),
+    forwards: named("forward"),
+    defaults: named("defaults"),
     admin: addresses.get("admin"),
     traces: addresses.get("traces"),
     service: addresses.get("service"),
@@ -148,38 +142,35 @@ export const placeOf = ({ file, line, name }: FileSection): Place => ({ file, li
 export const placeFrom = ({ file }: FileSection, other: FileSection): string =>
   other.file === file ? `line ${other.line}` : `${other.file}:${other.line}`
 
-/** The sections of a file, then those of the files that it includes. */
-function* readSections(bytes: Uint8Array, source: Source, problems: Problems): Steps<FileSection[]> {
+/** The sections of a file, then those of the files that it includes; included ones can't include others. */
+function* readSections(
+  bytes: Uint8Array,
+  source: Source,
+  problems: Problems,
+  isIncluded = false,
+): Steps<FileSection[]> {
+  const { file } = source
   const report = (location: Place, text: string, error: StartError = "invalid_line"): void =>
-    problems.add({ ...location, file: source.file }, text, error)
+    problems.add({ ...location, file }, text, error)
   const { include, sections } = yield* readIni(bytes, report)
   const all = yield* inSteps(sections, (ini) => sectionOf(ini, source))
   if (include === undefined) return all
+  const place = { file, line: include.line, key: include.key }
+  if (isIncluded) {
+    problems.add(place, `an included file can't include others; name them in ${problems.file}`)
+    return all
+  }
   const value = valueOf(include.lines, source)
   for (const { line, text, error } of value.problems)
     report({ line, key: include.key }, text, error ?? "invalid_value")
   if (value.text === undefined) return all
-  const place = { file: source.file, line: include.line, key: include.key }
   for (const included of filesOf(value.text, source, place, problems)) {
     const found = readSource(included, source.reads)
     if (typeof found === "string")
       problems.add({ file: included.file, line: undefined }, found, "file_unreadable")
-    else all.push(...(yield* readIncluded(found, { ...source, ...included }, problems)))
+    else all.push(...(yield* readSections(found, { ...source, ...included }, problems, true)))
   }
   return all
-}
-
-function* readIncluded(bytes: Uint8Array, source: Source, problems: Problems): Steps<FileSection[]> {
-  const { file } = source
-  const { include, sections } = yield* readIni(bytes, (location, text, error = "invalid_line") =>
-    problems.add({ ...location, file }, text, error),
-  )
-  if (include !== undefined)
-    problems.add(
-      { file, line: include.line, key: include.key },
-      `an included file can't include others; name them in ${problems.file}`,
-    )
-  return yield* inSteps(sections, (ini) => sectionOf(ini, source))
 }
 
 function sectionOf({ name, line, entries }: IniSection, source: Source): FileSection {

@@ -39,7 +39,7 @@ export function interpolate(
 ): Interpolated | undefined {
   let substituted = false
   let failed = false
-  const fail = (problem: string, error?: StartError): string => {
+  const fail: Fail = (problem, error) => {
     report(problem, error)
     failed = true
     return ""
@@ -48,25 +48,20 @@ export function interpolate(
     if (reference === undefined) return "${"
     if (end === "") return fail("unterminated ${; write $${ for a literal ${")
     substituted = true
-    const value = substitute(reference, environment)
-    return typeof value === "string" ? value : fail(value.problem, value.error)
+    return substitute(reference, environment, fail)
   })
   return failed ? undefined : { text: result, substituted }
 }
 
-interface Unsubstituted {
-  readonly problem: string
-  /** undefined: the reference itself is wrong. */
-  readonly error?: StartError
-}
+/** Reports a problem; without an error's name the reference itself is wrong. @returns nothing to substitute */
+type Fail = (problem: string, error?: StartError) => ""
 
-function substitute(reference: string, environment: Environment): string | Unsubstituted {
-  const { env, baseDir, reads, variables, isReload } = environment
-  if (reference.startsWith("file:")) return fileText(reference.slice("file:".length), { baseDir, reads })
+function substitute(reference: string, environment: Environment, fail: Fail): string {
+  const { env, variables, isReload } = environment
+  if (reference.startsWith("file:")) return fileText(reference.slice("file:".length), environment, fail)
   const [, name, otherwise] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(reference) ?? []
-  if (name === undefined)
-    return { problem: `invalid reference; expected ${FORMS}; write $\${ for a literal \${` }
-  if (otherwise?.includes("${")) return { problem: `the default of \${${name}} can't contain another \${` }
+  if (name === undefined) return fail(`invalid reference; expected ${FORMS}; write $\${ for a literal \${`)
+  if (otherwise?.includes("${")) return fail(`the default of \${${name}} can't contain another \${`)
   variables?.add(name)
   const value = Object.hasOwn(env, name) ? env[name] : undefined
   if (otherwise !== undefined) return value === undefined || value === "" ? otherwise : value
@@ -75,22 +70,19 @@ function substitute(reference: string, environment: Environment): string | Unsub
     isReload === true
       ? "a reload keeps the environment that the process was started with: set it and restart, use ${file:/path}"
       : "set it"
-  return {
-    problem: `environment variable ${name} is not set; ${mend}, or give a default: \${${name}:-default}`,
-    error: "unset_variable",
-  }
+  return fail(
+    `environment variable ${name} is not set; ${mend}, or give a default: \${${name}:-default}`,
+    "unset_variable",
+  )
 }
 
-function fileText(
-  path: string,
-  { baseDir, reads }: Pick<Environment, "baseDir" | "reads">,
-): string | Unsubstituted {
-  if (path === "") return { problem: "${file:} has no path; write ${file:/run/secrets/name}" }
+function fileText(path: string, { baseDir, reads }: Environment, fail: Fail): string {
+  if (path === "") return fail("${file:} has no path; write ${file:/run/secrets/name}")
   const file = resolve(baseDir, path)
   reads?.(file)
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file)).replace(/\r?\n$/, "")
   } catch (error) {
-    return { problem: `the file ${path} ${whyUnreadable(error)}`, error: "file_unreadable" }
+    return fail(`the file ${path} ${whyUnreadable(error)}`, "file_unreadable")
   }
 }

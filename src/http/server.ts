@@ -2,10 +2,9 @@ import { steadyMs, within } from "../clock/clock.ts"
 import { Deadlines } from "../clock/deadlines.ts"
 import type { Steps } from "../clock/slices.ts"
 import { hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
-import { type AnsweredRequest, type OnAnswer, OutcomeLog, type Capture } from "../pipeline/outcome-log.ts"
+import { type AnsweredRequest, OutcomeLog, type Watchers } from "../pipeline/outcome-log.ts"
 import { once } from "../telemetry/handles.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
-import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
 import { InFlightBudget } from "./admission/budget.ts"
 import { ConnectionLimit } from "./connection-limit.ts"
@@ -23,17 +22,13 @@ export interface Limits {
   readonly bodyTimeoutMs: number
   /** undefined: as many as descriptors allow. */
   readonly maxConnections?: number | undefined
-  /** undefined: nothing is captured. */
-  readonly capture?: Capture | undefined
 }
 
-export interface ServerOptions extends Limits {
-  readonly log: RequestLog
+export interface ServerOptions extends Watchers {
   /** Metrics of a pipeline; "": of requests for none. */
   readonly metrics: (pipelineId: string) => PipelineMetrics
   /** Whether other workers listen on the same ports; otherwise these must be free. */
   readonly sharesPorts?: boolean
-  readonly onAnswer?: OnAnswer | undefined
   /** Default: own ports. */
   readonly from?: RequestsFrom | undefined
 }
@@ -61,7 +56,8 @@ const DRAIN_GRACE_MS = 50
 /** The HTTP servers. Routes of one host and port share a listener; those with port 0 have one each. */
 export class Servers {
   readonly #options: ServerOptions
-  readonly #budget: InFlightBudget
+  /** Of the current limits. */
+  readonly #budget = new InFlightBudget(0)
   /** Serves requests that another server passes on, where the options have one. */
   readonly mount = new Mount()
   readonly #from: RequestsFrom
@@ -71,14 +67,12 @@ export class Servers {
   #routes: readonly Route[] = []
   /** What the endpoints of the current routes need. */
   #deps: EndpointDeps | undefined
-  #capture: Capture | undefined
   #listeners: ReadonlyMap<string, Listener> = new Map()
   /** Listeners that have no routes any more and finish their requests. */
   readonly #ending = new Set<Listener>()
 
   constructor(options: ServerOptions) {
     this.#options = options
-    this.#budget = new InFlightBudget(options.maxInFlightBytes)
     this.#from = options.from ?? { ports: true, mount: false }
   }
 
@@ -110,7 +104,7 @@ export class Servers {
    *   changed then
    */
   *prepare(routes: readonly Route[], limits: Limits, tracer: Tracer | undefined): Steps<() => ServersChange> {
-    const { maxInFlightBytes, maxConnections, capture } = limits
+    const { maxInFlightBytes, maxConnections } = limits
     const deps = this.#depsOf(limits, tracer)
     const prepared: PreparedListener[] = []
     const groups = new Map<string, Route[]>()
@@ -133,17 +127,16 @@ export class Servers {
         this.mount.setHandlers(mounted)
         this.#routes = routes
         this.#deps = deps
-        this.#capture = capture
       })
   }
 
   /** Those of the current routes, where they are the same. */
-  #depsOf({ bodyTimeoutMs, capture }: Limits, tracer: Tracer | undefined): EndpointDeps {
+  #depsOf({ bodyTimeoutMs }: Limits, tracer: Tracer | undefined): EndpointDeps {
     const now = this.#deps
-    if (now?.bodyTimeoutMs === bodyTimeoutMs && now.tracer === tracer && this.#capture === capture) return now
-    const { log, metrics, onAnswer } = this.#options
+    if (now?.bodyTimeoutMs === bodyTimeoutMs && now.tracer === tracer) return now
+    const { metrics } = this.#options
     return {
-      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), log, onAnswer, capture),
+      outcomes: (pipeline) => new OutcomeLog(pipeline, metrics(pipeline ?? ""), this.#options),
       budget: this.#budget,
       isFramed: true,
       bodyTimeoutMs,
@@ -218,14 +211,14 @@ export class Servers {
     const route = this.#routes.find((it) => it.pipeline === pipeline)
     const deps = this.#deps
     if (route === undefined || deps === undefined) return undefined
-    const { log, metrics, onAnswer } = this.#options
+    const { metrics, onAnswer } = this.#options
     const { path, query, firstCameAtMs, isOwn, isInjected } = submission
     let answered: AnsweredRequest | undefined
     const note = (it: AnsweredRequest): void => {
       answered = it
       onAnswer?.(it)
     }
-    const outcomes = new OutcomeLog(pipeline, metrics(pipeline), log, note, this.#capture)
+    const outcomes = new OutcomeLog(pipeline, metrics(pipeline), { ...this.#options, onAnswer: note })
     const endpoint = new PipelineEndpoint(
       { ...route, unverifiedLimit: undefined, ...(isOwn && { allows: undefined }) },
       { ...deps, outcomes: () => outcomes, isFramed: false, shapes: new Map(), firstCameAtMs, isInjected },

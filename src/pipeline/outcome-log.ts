@@ -31,6 +31,14 @@ export interface Capture {
   keep(answered: AnsweredRequest): void
 }
 
+/** Who gets to know of answered requests. @internal */
+export interface Watchers {
+  readonly log: RequestLog
+  readonly onAnswer?: OnAnswer | undefined
+  /** undefined: nothing is captured. */
+  readonly capture?: Capture | undefined
+}
+
 /**
  * Counts a pipeline's answers, and logs all but those for accepted events, with the reason; at debug what the configuration
  * drops. Never logs a body, nor other sender-controlled text than the path and the media type of a 415.
@@ -45,13 +53,7 @@ export class OutcomeLog {
   readonly #capture: Capture | undefined
 
   /** @param pipeline id; undefined: requests for no pipeline */
-  constructor(
-    pipeline: string | undefined,
-    metrics: PipelineMetrics,
-    log: RequestLog,
-    onAnswer?: OnAnswer | undefined,
-    capture?: Capture | undefined,
-  ) {
+  constructor(pipeline: string | undefined, metrics: PipelineMetrics, { log, onAnswer, capture }: Watchers) {
     this.#pipeline = pipeline
     this.#metrics = metrics
     this.#log = log
@@ -105,14 +107,8 @@ export class OutcomeLog {
     const ended = { status: 500, outcome: "rejected", reason: "internal" } as const
     if ("headers" in request) {
       const bytes = event?.receivedBody.length
-      this.#tell({
-        pipeline: this.#pipeline,
-        request,
-        event,
-        bytes,
-        status: ended.status,
-        outcome: undefined,
-      })
+      const { status } = ended
+      this.#tell({ pipeline: this.#pipeline, request, event, bytes, status, outcome: undefined })
     }
     this.#count(ended.status, ended.outcome, ended.reason)
     if (ms !== undefined) this.#metrics.took("failed", ms)

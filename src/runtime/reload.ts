@@ -171,13 +171,13 @@ function* prepareListeners(
   const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
   const workers = membership?.workers ?? 1
   const limits: Limits = {
-    capture: captures,
     maxInFlightBytes: Math.floor((service.max_in_flight_bytes ?? defaultInFlightBytes(workers)) / workers),
     bodyTimeoutMs: service.body_timeout,
     maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),
   }
-  const options = { from, onAnswer, log: requestLog, metrics: metrics.pipeline, sharesPorts: workers > 1 }
-  const serving = servers ?? new Servers({ ...limits, ...options })
+  const watchers = { onAnswer, capture: captures, log: requestLog }
+  const serving =
+    servers ?? new Servers({ ...watchers, from, metrics: metrics.pipeline, sharesPorts: workers > 1 })
   const open = yield* serving.prepare(routes, limits, tracer)
   return () => ({ servers: serving, change: open() })
 }

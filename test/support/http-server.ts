@@ -5,7 +5,7 @@ import type { Event } from "../../src/pipeline/event.ts"
 import { Accepted } from "../../src/pipeline/outcome.ts"
 import type { Handler } from "../../src/pipeline/compose.ts"
 import type { Route } from "../../src/http/route.ts"
-import { Servers, type ServerOptions } from "../../src/http/server.ts"
+import { Servers, type Limits, type ServerOptions } from "../../src/http/server.ts"
 import { Metrics } from "../../src/telemetry/metrics.ts"
 import { RequestLog } from "../../src/telemetry/request-log.ts"
 import { scraped } from "./scraped.ts"
@@ -29,7 +29,7 @@ export type GivenRoute = Partial<Route> & Partial<Omit<Handler, "response">>
 /** Starts the HTTP side with a pipeline that keeps each event and accepts it; stopped when the block ends. */
 export function serve(
   routes: GivenRoute | readonly GivenRoute[] = {},
-  options: Partial<ServerOptions> = {},
+  options: Partial<ServerOptions & Limits> = {},
 ): Serving & AsyncDisposable {
   const events: Event[] = []
   const log: { [key: string]: unknown }[] = []
@@ -69,7 +69,7 @@ export function serve(
       },
       ...route,
     }))
-  const given: ServerOptions = {
+  const given: ServerOptions & Limits = {
     maxInFlightBytes: 64 * 1024 * 1024,
     bodyTimeoutMs: 10_000,
     log: new RequestLog(pino({ level: "debug", base: null, timestamp: false }, lines)),

@@ -79,28 +79,21 @@ export const optionsIn = oncePerSet((options): readonly (readonly [key: string, 
   Object.entries(options),
 )
 
-/** What sections of a folder without any given option have in common. */
-export interface Defaults {
-  readonly baseDir: string
-  /** One object for all of them. */
-  readonly values: { [key: string]: unknown }
-  /** Whether such a section is known to have neither a problem nor a warning. */
-  isValid: boolean
-}
+/** By key, of options that are not known to the types. */
+export type OptionValues = { readonly [key: string]: unknown }
 
-/** The options' own defaults. */
-export function defaultsOf(options: OptionSet, baseDir: string): Defaults {
+/** The options' own defaults: one object for all sections of a folder. */
+export function defaultsOf(options: OptionSet, baseDir: string): OptionValues {
   const known = DEFAULTS.get(options)
-  if (known?.baseDir === baseDir) return known
-  const values: Defaults["values"] = {}
+  if (known?.baseDir === baseDir) return known.values
+  const values: { [key: string]: unknown } = {}
   for (const [key, { defaultText, parse }] of optionsIn(options))
     if (defaultText !== undefined) values[key] = parse(defaultText, { baseDir })
-  const defaults = { baseDir, values, isValid: false }
-  DEFAULTS.set(options, defaults)
-  return defaults
+  DEFAULTS.set(options, { baseDir, values })
+  return values
 }
 
-const DEFAULTS = new WeakMap<OptionSet, Defaults>()
+const DEFAULTS = new WeakMap<OptionSet, { readonly baseDir: string; readonly values: OptionValues }>()
 
 /** The values of a set of options, by key. */
 export type Values<O extends OptionSet> = {

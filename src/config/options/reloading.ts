@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import type { OptionSet, Reload } from "./option.ts"
+import type { OptionSet, OptionValues, Reload } from "./option.ts"
 import { inputsOf } from "./resolve.ts"
 import type { Section } from "./section.ts"
 
@@ -8,10 +8,7 @@ export const keysBy = (reload: Reload, { options }: { readonly options: OptionSe
   Object.keys(options).filter((key) => options[key]!.reload === reload)
 
 /** What decides whether an open instance is kept: the `reopen` options and the contents of the files that they name. */
-export function reopenConfig(
-  section: Pick<Section, "options">,
-  values: { readonly [key: string]: unknown },
-): unknown {
+export function reopenConfig(section: Pick<Section, "options">, values: OptionValues): unknown {
   const own = Object.fromEntries(keysBy("reopen", section).map((key) => [key, values[key]]))
   return [own, fingerprints(section, own)]
 }
@@ -19,7 +16,7 @@ export function reopenConfig(
 /** The files that a section's options name to be read, each with a fingerprint of its contents. */
 export const fingerprints = (
   section: Pick<Section, "options">,
-  values: { readonly [key: string]: unknown },
+  values: OptionValues,
 ): readonly (readonly [file: string, print: string])[] =>
   inputsOf(section, values).map((file) => [file, fingerprint(file)])
 

@@ -9,8 +9,8 @@ import {
   optionsIn,
   quote,
   WrongValue,
-  type Defaults,
   type OptionSet,
+  type OptionValues,
   type ParseContext,
 } from "./option.ts"
 import type { Place, Problems } from "../file/problems.ts"
@@ -65,31 +65,28 @@ export function resolveSection<O extends OptionSet>(
   strange?: (key: string) => string | undefined,
 ): Resolved<O> {
   const reader = new SectionReader(section as Section, found, problems)
-  if (!reader.isKnown()) {
-    reader.reportUnknown(strange)
-    reader.read()
-    reader.check()
-  }
+  reader.reportUnknown(strange)
+  reader.read()
+  checkRelations(section as Section, reader)
+  section.check?.(reader as unknown as Checking<O>)
   return reader as unknown as Resolved<O>
 }
 
 /** Reads one section. What `Resolved` has is bound, so that callers may destructure or spread it. */
 class SectionReader implements Resolved<OptionSet> {
   readonly home: Place
-  values: Defaults["values"]
+  /** One object for all sections without any given option. */
+  values: OptionValues
   readonly #section: Section
   readonly #found: Found
   readonly #problems: Problems
-  readonly #defaults: Defaults
   #isSound = true
-  #isSilent = true
 
   constructor(section: Section, found: Found, problems: Problems) {
     this.#section = section
     this.#found = found
     this.#problems = problems
-    this.#defaults = defaultsOf(section.options, found.baseDir)
-    this.values = this.#defaults.values
+    this.values = defaultsOf(section.options, found.baseDir)
     this.home = found.section
       ? placeOf(found.section)
       : { line: found.inCode && "code", section: found.address }
@@ -106,10 +103,7 @@ class SectionReader implements Resolved<OptionSet> {
   readonly wrong = (key: string, text: string): void =>
     this.#report(this.where(key), text, WORDINGS.find(([wording]) => wording.test(text))?.[1])
 
-  readonly warn = (key: string, text: string): void => {
-    this.#isSilent = false
-    this.#problems.warn(this.where(key), text)
-  }
+  readonly warn = (key: string, text: string): void => this.#problems.warn(this.where(key), text)
 
   readonly where = (key: string): Place => {
     if (this.#valueInCode(key) !== undefined) return this.#placeInCode(key)
@@ -143,33 +137,16 @@ class SectionReader implements Resolved<OptionSet> {
   }
 
   read(): void {
-    const { options } = this.#section
-    this.values = { ...this.values }
-    for (const [key, option] of optionsIn(options)) {
+    const read: { [key: string]: unknown } = {}
+    for (const [key, option] of optionsIn(this.#section.options)) {
       const isDefaultAlone = !this.isGiven(key) && this.#found.defaults?.[key] === undefined
       if (isDefaultAlone && option.presence !== "required") continue
       const value = this.#read(key, option)
       if (value instanceof WrongValue) this.wrong(key, value.message)
-      this.values[key] = value instanceof WrongValue ? undefined : value
+      read[key] = value instanceof WrongValue ? undefined : value
     }
+    if (Object.keys(read).length > 0) this.values = { ...this.values, ...read }
     for (const file of inputsOf(this.#section, this.values)) this.#found.reads?.(file)
-  }
-
-  /** Whether it is as another section without any given option, whose values it has. */
-  isKnown(): boolean {
-    return this.#defaults.isValid && this.#isNothingGiven()
-  }
-
-  /** Checks the rules across keys. */
-  check(): void {
-    checkRelations(this.#section, this)
-    this.#section.check?.(this)
-    if (this.#isSound && this.#isSilent && this.#isNothingGiven()) this.#defaults.isValid = true
-  }
-
-  #isNothingGiven(): boolean {
-    const { section, fileDefaults, inCode, defaults } = this.#found
-    return [section, fileDefaults, inCode, defaults].every((it) => it === undefined)
   }
 
   /** The value of an option that has more than a default of its own; undefined: its text is reported already. */
@@ -250,10 +227,7 @@ function reportInterpolation(text: FileText, report: Problems["add"]): void {
 }
 
 /** Absolute paths of the files that a section's options name to be read. */
-export function inputsOf(
-  section: Pick<Section, "options">,
-  values: { readonly [key: string]: unknown },
-): string[] {
+export function inputsOf(section: Pick<Section, "options">, values: OptionValues): string[] {
   const files: string[] = []
   for (const key of inputKeysIn(section.options)) {
     const file = values[key]

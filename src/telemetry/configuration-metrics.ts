@@ -11,19 +11,15 @@ export function configurationMetrics(registry: MetricRegistry) {
   )
   let successful = 0
   let at = 0
-  registry.reading(
-    {
-      name: "hookline_config_last_reload_successful",
-      help: "1 if the last configuration reload, or the start, succeeded; else 0.",
-    },
-    () => [[[], successful]],
+  registry.gauge(
+    "hookline_config_last_reload_successful",
+    "1 if the last configuration reload, or the start, succeeded; else 0.",
+    () => successful,
   )
-  registry.reading(
-    {
-      name: "hookline_config_last_reload_success_timestamp_seconds",
-      help: "When the active configuration was loaded.",
-    },
-    () => [[[], at]],
+  registry.gauge(
+    "hookline_config_last_reload_success_timestamp_seconds",
+    "When the active configuration was loaded.",
+    () => at,
   )
   for (const result of ["success", "failure"]) reloads.at(result)
   const started = (): void => {

@@ -226,6 +226,19 @@ export class MetricRegistry {
     this.#add(new ReadMetric({ type: "gauge", aggregator: "sum", labels: [], ...declared }, read))
   }
 
+  /** Adds a gauge without labels; undefined: it has no value now. */
+  gauge(
+    name: string,
+    help: string,
+    read: () => number | undefined,
+    declared?: Partial<Pick<MetricDeclaration, "type" | "aggregator">>,
+  ): void {
+    this.reading({ name, help, ...declared }, () => {
+      const value = read()
+      return value === undefined ? [] : [[[], value]]
+    })
+  }
+
   #add<M extends DeclaredMetric>(metric: M): M {
     this.#all.push(metric)
     return metric

@@ -3,12 +3,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks"
 import { descriptorLimit, openDescriptors } from "../process/descriptors.ts"
 import type { Metric, MetricRegistry } from "./metric-registry.ts"
 
-type ProcessRow = readonly [
-  name: string,
-  help: string,
-  read: () => number | undefined,
-  declared?: Pick<Metric, "type"> | Pick<Metric, "aggregator">,
-]
+type ProcessRow = Parameters<MetricRegistry["gauge"]>
 
 const counter = { type: "counter" } as const
 
@@ -47,11 +42,7 @@ const ROWS: readonly ProcessRow[] = [
 ]
 
 export function processMetrics(registry: MetricRegistry): void {
-  for (const [name, help, read, declared] of [...ROWS, ...lagRows()])
-    registry.reading({ name, help, ...declared }, () => {
-      const value = read()
-      return value === undefined ? [] : [[[], value]]
-    })
+  for (const row of [...ROWS, ...lagRows()]) registry.gauge(...row)
   const { version } = process
   registry.reading(
     {

@@ -1,20 +1,14 @@
 import type { MetricRegistry } from "../metric-registry.ts"
 
-/** Counters of traces, in spans where nothing else is named. */
-export interface TraceMetrics {
-  /** Taken by the collector. */
-  exported(spans: number): void
-  dropped(reason: DropReason, spans: number): void
-  /** A request was not traced because of max_traces_per_second. */
-  overLimit(): void
-}
+export type TraceMetrics = ReturnType<typeof traceMetrics>
 
 const DROP_REASONS = ["queue_full", "refused", "closed"] as const
 
 /** `refused` by the collector; `closed`: a stop or a reload ended before they were sent. */
 export type DropReason = (typeof DROP_REASONS)[number]
 
-export function traceMetrics(registry: MetricRegistry): TraceMetrics {
+/** Counters of traces, in spans where nothing else is named. */
+export function traceMetrics(registry: MetricRegistry) {
   const spans = registry.tallies(
     "hookline_trace_spans_total",
     "Spans by outcome: exported, or dropped, with the reason (queue_full, refused by the collector, closed before they were sent).",
@@ -29,8 +23,10 @@ export function traceMetrics(registry: MetricRegistry): TraceMetrics {
   const exported = spans.at("exported", "")
   for (const reason of DROP_REASONS) spans.at("dropped", reason)
   return {
-    exported: (count) => exported.add(count),
-    dropped: (reason, count) => spans.at("dropped", reason).add(count),
-    overLimit: () => overLimit.add(),
+    /** Taken by the collector. */
+    exported: (count: number): void => exported.add(count),
+    dropped: (reason: DropReason, count: number): void => spans.at("dropped", reason).add(count),
+    /** A request was not traced because of max_traces_per_second. */
+    overLimit: (): void => overLimit.add(),
   }
 }

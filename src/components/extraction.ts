@@ -1,5 +1,5 @@
 // Hot path: every event of a pipeline with a Filter or a Router passes here.
-import { custom, text, WrongValue } from "../config/options/option-types.ts"
+import { text, WrongValue } from "../config/options/option-types.ts"
 import type { Declared, Parsed } from "../config/options/option.ts"
 import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/tokens.ts"
 import { toText } from "../json/name.ts"
@@ -23,11 +23,10 @@ export type EventFunction = (event: Event) => Uint8Array | string | undefined
 export function valueOption<D extends Declared & { form: string; accepts: (text: string) => boolean }>(
   declared: D,
 ): Parsed<string | EventFunction, D> {
-  const { doc, form, accepts } = declared
-  const { parse, fromCode } = text({ doc, form, accepts })
-  return custom<string | EventFunction, D>(form, declared, parse, (given) =>
-    typeof given === "function" ? given : fromCode(given),
-  )
+  const option = text(declared)
+  const fromCode = (given: string | EventFunction): string | EventFunction =>
+    typeof given === "function" ? given : option.fromCode(given)
+  return { ...option, fromCode } as unknown as Parsed<string | EventFunction, D>
 }
 
 /** Reads what a function of the user's returns; null is no value. Anything but bytes or text is a fault. */

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { isStore, locate, nameOf } from "./location.ts"
+import { isStore, locate } from "./location.ts"
 
 const home = { pipeline: "p", logDirectory: undefined, baseDir: "/etc/hookline" }
 
@@ -18,11 +18,11 @@ test.each([
   ["rediss+cluster://:obviously%2Dfake@[2001:db8::1]:7000,n2", "rediss+cluster://[2001:db8::1]:7000,n2"],
 ])("%s is %s", (text, name) => {
   expect(isStore(text)).toBe(true)
-  expect(nameOf(locate(text, home))).toBe(name)
+  expect(locate(text, home).name).toBe(name)
 })
 
 test("a pipeline that publishes to an embedded log has its keys next to it", () => {
-  expect(nameOf(locate("embedded", { ...home, logDirectory: "/var/lib/log" }))).toBe("/var/lib/log")
+  expect(locate("embedded", { ...home, logDirectory: "/var/lib/log" }).name).toBe("/var/lib/log")
 })
 
 test.each([

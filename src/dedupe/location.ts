@@ -1,14 +1,16 @@
 import { join, resolve } from "node:path"
 import { isRedisUrl, parseRedisUrl, REDIS_FORM } from "../config/sections/redis-url.ts"
 
-/** Where dedupe keys are stored. */
-export type Location =
+/** Where dedupe keys are stored. `name` is for messages, without credentials. */
+export type Location = { readonly name: string } &
   /** In memory, for one pipeline. */
-  | { readonly kind: "memory"; readonly pipeline: string }
-  /** In a file of an absolute folder. */
-  | { readonly kind: "embedded"; readonly directory: string }
-  /** In Redis or Valkey. `name` is the URL without credentials, `ca` in PEM; undefined: the public CAs. */
-  | { readonly kind: "redis"; readonly url: string; readonly name: string; readonly ca: string | undefined }
+  (
+    | { readonly kind: "memory" }
+    /** In a file of an absolute folder. */
+    | { readonly kind: "embedded"; readonly directory: string }
+    /** In Redis or Valkey. `ca` in PEM; undefined: the public CAs. */
+    | { readonly kind: "redis"; readonly url: string; readonly ca: string | undefined }
+  )
 
 /** For messages and the reference. */
 export const STORE_FORM = `embedded, memory, a folder, or ${REDIS_FORM}`
@@ -35,23 +37,10 @@ export function locate(
   { pipeline, logDirectory, baseDir }: Home,
   ca?: string | undefined,
 ): Location {
-  if (text === "memory") return { kind: "memory", pipeline }
-  if (text === "embedded")
-    return { kind: "embedded", directory: resolve(logDirectory ?? join(baseDir, DEFAULT_FOLDER)) }
-  if (!hasScheme(text)) return { kind: "embedded", directory: resolve(text) }
-  return { kind: "redis", url: text, name: parseRedisUrl(text)!.name, ca }
-}
-
-/** For messages, without credentials. */
-export function nameOf(location: Location): string {
-  switch (location.kind) {
-    case "memory":
-      return `memory of ${location.pipeline}`
-    case "embedded":
-      return location.directory
-    case "redis":
-      return location.name
-  }
+  if (text === "memory") return { kind: "memory", name: `memory of ${pipeline}` }
+  if (hasScheme(text)) return { kind: "redis", url: text, name: parseRedisUrl(text)!.name, ca }
+  const directory = resolve(text === "embedded" ? (logDirectory ?? join(baseDir, DEFAULT_FOLDER)) : text)
+  return { kind: "embedded", directory, name: directory }
 }
 
 const hasScheme = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)

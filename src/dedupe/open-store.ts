@@ -3,7 +3,7 @@ import type { Logger } from "../telemetry/log.ts"
 import type { WriterDependencies } from "../storage/durable-writer.ts"
 import { UNOPENED } from "../storage/writer-lock.ts"
 import { SqliteKeys } from "./sqlite-keys.ts"
-import { nameOf, type Location } from "./location.ts"
+import type { Location } from "./location.ts"
 import type { KeyStore } from "./key-store.ts"
 import { DedupeKeys } from "./dedupe-keys.ts"
 import { MemoryKeys } from "./memory-keys.ts"
@@ -11,7 +11,7 @@ import { RedisKeys } from "./redis-keys.ts"
 
 /** The dedupe keys at a location, one instance for all pipelines. `open` throws HooklineError `log_locked`, `log_io`. */
 export function dedupeKeysSpec(location: Location, log: Logger): ResourceSpec<DedupeKeys> {
-  const store = nameOf(location)
+  const { name: store } = location
   // the URL may hold a password, and a name is printed
   const unique =
     location.kind === "redis" ? `${store} ${Bun.hash(`${location.url} ${location.ca}`).toString(36)}` : store

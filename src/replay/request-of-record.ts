@@ -2,6 +2,7 @@ import type { StoredRecord } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import { OF_THE_CONNECTION } from "../http/submission.ts"
 import { isJson } from "../json/check.ts"
+import { asBuffer } from "../json/tokens.ts"
 
 /** @throws HooklineError `usage` */
 export function parseTargetUrl(text: string): URL {
@@ -54,11 +55,7 @@ const isReserved = (name: string): boolean =>
 
 const RESERVED = new Set([...OF_THE_CONNECTION, "accept-encoding", "host"])
 
-function toHeaderValue(bytes: Uint8Array): string {
-  let value = ""
-  for (const byte of bytes) {
-    const isPrintable = byte >= 0x20 && byte <= 0x7e
-    value += isPrintable ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`
-  }
-  return value
-}
+const toHeaderValue = (bytes: Uint8Array): string =>
+  asBuffer(bytes)
+    .toString("latin1")
+    .replace(/[^\x20-\x7e]/g, (it) => `%${it.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`)

@@ -3,7 +3,6 @@ import type { Component, ComponentKind, Made } from "../components/define-compon
 import { components } from "../components/registry.ts"
 import { fingerprints } from "../config/options/reloading.ts"
 import type { Steps } from "../clock/slices.ts"
-import { nameOf } from "../dedupe/location.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { RedisServer } from "../dedupe/redis-client.ts"
 import { dedupeKeysSpec } from "../dedupe/open-store.ts"
@@ -160,7 +159,7 @@ function build(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
         location.kind === "embedded" &&
         connections.values().find(({ logDirectory }) => logDirectory === location.directory)
       if (beside && beside.keyJournal !== undefined) keys.store.useJournal?.(beside.keyJournal)
-      built.stores = new Map([...built.stores, [nameOf(location), keys]])
+      built.stores = new Map([...built.stores, [location.name, keys]])
       return keys
     },
     sharedLimits: sharedLimitsOf(deps),

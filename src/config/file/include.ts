@@ -2,6 +2,7 @@ import { Glob } from "bun"
 import { readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, isAbsolute, join, resolve } from "node:path"
 import { whyUnreadable } from "../../process/paths.ts"
+import type { Environment } from "./interpolate.ts"
 import type { Place, Problems } from "./problems.ts"
 
 /** A file that another includes. */
@@ -14,12 +15,8 @@ export interface IncludedFile {
   readonly baseDir: string
 }
 
-interface Including {
-  readonly file: string
-  readonly baseDir: string
-  /** Called with the absolute path of each file read, and of each folder listed. */
-  readonly reads?: ((path: string) => void) | undefined
-}
+/** `reads` is called for each folder listed, too. */
+type Including = Pick<Environment, "baseDir" | "reads"> & { readonly file: string }
 
 const WILDCARD = /[*?[\]{}]/
 /** Between items: a comma in braces belongs to its pattern. */

@@ -90,7 +90,9 @@ export class PipelineTrial {
     const { keys: where } = this.#destination
     const broker = this.#destination.open(folder, log)
     const location: Location =
-      where === "memory" ? { kind: "memory", pipeline: PIPELINE } : { kind: "embedded", directory: folder }
+      where === "memory"
+        ? { kind: "memory", name: "memory" }
+        : { kind: "embedded", directory: folder, name: folder }
     const keys = this.#watchKeys(dedupeKeysSpec(location, log).open())
     if (broker.keyJournal !== undefined && where === "with the log")
       keys.store.useJournal?.(broker.keyJournal)

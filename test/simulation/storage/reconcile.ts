@@ -172,7 +172,7 @@ class ReconcileTrial {
     const process = world.current!
     const log = simulatedLog(world, folder)
     const stopping = new AbortController()
-    const keys = dedupeKeysSpec({ kind: "embedded", directory: folder }, log).open()
+    const keys = dedupeKeysSpec({ kind: "embedded", directory: folder, name: folder }, log).open()
     watchKeys(keys, (key) => this.#unmarked.add(key))
     const broker = this.#watched(new ModelBroker(this.#remote, () => () => {}))
     const parts = { broker, keys, log, deliveryTimeoutMs: this.#timeoutMs }

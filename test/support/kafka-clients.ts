@@ -125,7 +125,7 @@ export class RawKafkaClient implements AsyncDisposable {
   }
 }
 
-/** A consumer in a process of its own: what it has written so far, and its end. */
+/** A consumer in a process of its own: the lines that it has written so far, and its end. */
 export interface RunningConsumer extends AsyncDisposable {
   /** Resolves when what it has written to standard output or standard error matches. */
   said(pattern: RegExp): Promise<string>
@@ -157,12 +157,18 @@ export function startConsumer(
     changed.resolve()
     changed = Promise.withResolvers()
   }
+  // whole lines of either stream: kcat writes one in several parts, and an error may come between two of them
   const read = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
     const decoder = new TextDecoder()
+    let unread = ""
     for await (const bytes of stream) {
-      output += decoder.decode(bytes, { stream: true })
+      unread += decoder.decode(bytes, { stream: true })
+      const end = unread.lastIndexOf("\n") + 1
+      output += unread.slice(0, end)
+      unread = unread.slice(end)
       wake()
     }
+    output += unread
   }
   let hasEnded = false
   const ended = (async () => {

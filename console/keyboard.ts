@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals"
-import { useEffect, useRef } from "preact/hooks"
+import { useLayoutEffect, useRef } from "preact/hooks"
 
 /** Something that can be done now, by keys or by ⌘K. */
 export interface Shortcut {
@@ -26,7 +26,7 @@ export function useShortcuts(title: string, shortcuts: readonly Shortcut[]): voi
   const newest = useRef(shortcuts)
   newest.current = shortcuts
   const keys = shortcuts.map((it) => it.keys).join()
-  useEffect(() => {
+  useLayoutEffect(() => {
     const own: ShortcutGroup = {
       title,
       shortcuts: newest.current.map(({ keys, label }, n) => ({

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact"
-import { useEffect, useRef } from "preact/hooks"
+import { useLayoutEffect, useRef } from "preact/hooks"
 
 interface DialogProps {
   readonly label: string
@@ -11,7 +11,8 @@ interface DialogProps {
 /** A modal dialog: the browser keeps the focus in it, Escape and a press outside it close it, and the focus goes back. */
 export function Dialog({ label, class: name = "", close, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => dialog.current?.showModal(), [])
+  // before the next key comes, which is for the dialog
+  useLayoutEffect(() => dialog.current?.showModal(), [])
   return (
     <dialog
       ref={dialog}

@@ -138,15 +138,15 @@ describe.skipIf(!hasBrowser())("Events", () => {
     const { page, faults } = await open("#/events/log/payments")
     await rowOf(page, sent - 1).waitFor()
     const n = await publish()
-    await rowOf(page, n).waitFor({ timeout: 1000 })
+    await rowOf(page, n).waitFor()
     expect((await offsets(page)).slice(0, 3)).toEqual([n, n - 1, n - 2])
     expect(await rowOf(page, n).innerText()).toContain(`evt_${n}`)
     await press(page, ".")
     const next = await publish()
-    await page.getByText("1 new").waitFor({ timeout: 1000 })
+    await page.getByText("1 new").waitFor()
     expect(await rowOf(page, next).count()).toBe(0)
     await press(page, ".")
-    await rowOf(page, next).waitFor({ timeout: 1000 })
+    await rowOf(page, next).waitFor()
     expect(faults).toEqual([])
   }, 30_000)
 
@@ -190,7 +190,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
     await rowOf(page, charge).waitFor({ state: "detached" })
     await rowOf(page, charge - 1).waitFor()
     const came = [await publish(), await publish(), await publish()]
-    for (const n of came.filter((it) => it % 3 !== 2)) await rowOf(page, n).waitFor({ timeout: 1000 })
+    for (const n of came.filter((it) => it % 3 !== 2)) await rowOf(page, n).waitFor()
     expect((await offsets(page)).filter((n) => n % 3 === 2)).toEqual([])
     const link = page.url()
     await page.goto("about:blank")
@@ -303,7 +303,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
     const asked: string[] = []
     page.on("request", (it) => asked.push(it.url()))
     await publishBulk("burst", 2)
-    await rowOf(page, before + 2 * ITEMS).waitFor({ timeout: 1000 })
+    await rowOf(page, before + 2 * ITEMS).waitFor()
     // the next batch would replace them
     expect(asked.filter((it) => it.includes("/api/records?"))).toEqual([])
     await until("an event that was not sent is shown", async () => {

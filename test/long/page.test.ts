@@ -71,15 +71,15 @@ describe.skipIf(!hasBrowser())("the page", () => {
       // the overview comes each second: the event may be older than `now` when it is first shown
       await page
         .getByRole("row", { name: /payments/ })
-        .getByText(/^(?:now|\d s)$/)
-        .waitFor({ timeout: 5000 })
+        .getByText(/^(?:now|\d+ s)$/)
+        .waitFor()
       await look()
 
       // good
       await press(page, "g", "e")
       await row(page, 0).waitFor()
       expect((await postAsStripe(url("payments"), SECRET, event(1, "invoice.paid"))).status).toBe(200)
-      await row(page, 1).locator(".record-type", { hasText: "invoice.paid" }).waitFor({ timeout: 1000 })
+      await row(page, 1).locator(".record-type", { hasText: "invoice.paid" }).waitFor()
       await press(page, "/", "text:/type = invoice.paid", "Enter")
       await row(page, 0).waitFor({ state: "detached" })
       await row(page, 1).waitFor()
@@ -95,7 +95,7 @@ describe.skipIf(!hasBrowser())("the page", () => {
       await page.getByText("No event yet").waitFor()
       const form = new URLSearchParams({ From: "+15005550001", Body: "Hello there" })
       expect((await fetch(url("messages"), { method: "POST", body: form })).status).toBe(200)
-      await row(page, 0).waitFor({ timeout: 1000 })
+      await row(page, 0).waitFor()
       await press(page, "j", "Enter")
       await page.locator(".json").getByText("Hello there").waitFor()
 
@@ -105,13 +105,13 @@ describe.skipIf(!hasBrowser())("the page", () => {
       await look()
       const unsigned = await fetch(url("payments"), { method: "POST", body: event(2, "invoice.paid") })
       expect(unsigned.status).toBe(401)
-      await capture(page, "payments").waitFor({ timeout: 5000 })
+      await capture(page, "payments").waitFor()
       expect((await postAsStripe(url("billing"), SECRET, event(3, "invoice.paid"))).status).toBe(401)
       // on top of the list, and opened as the first row
-      await page.locator(".group-head", { hasText: "billing" }).waitFor({ timeout: 5000 })
+      await page.locator(".group-head", { hasText: "billing" }).waitFor()
       await look()
       await press(page, "j", "Enter")
-      await capture(page, "billing").waitFor({ timeout: 5000 })
+      await capture(page, "billing").waitFor()
       await press(page, "j", "Enter")
       await page.getByRole("tab", { name: "Explanation" }).waitFor()
       await page.getByText("Likely causes").waitFor()
@@ -169,6 +169,26 @@ describe.skipIf(!hasBrowser())("the page", () => {
     },
     90_000,
   )
+
+  test("a key is for what the key before it opened, also before the browser has painted that", async () => {
+    using folder = temporaryFolder()
+    const conf = configuration({ port: 0, admin: 0, billing: SECRET })
+    await using running = await startHookline(conf, { folder: folder.path })
+    const { page, faults } = await openPage(browser, running.adminUrl!)
+    await page.getByRole("heading", { name: "Waiting for the first event" }).waitFor()
+    const labelOfFocused = (...keys: readonly object[]): Promise<string> =>
+      page.evaluate(`(async () => {
+        for (const key of ${JSON.stringify(keys)}) {
+          document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { bubbles: true, ...key }))
+          await undefined
+        }
+        return document.activeElement.ariaLabel
+      })()`)
+    expect(await labelOfFocused({ key: "g" }, { key: "e" }, { key: "/" })).toBe("Filter")
+    await page.evaluate("document.activeElement.blur()")
+    expect(await labelOfFocused({ key: "k", ctrlKey: true })).toBe("Find pipelines, topics and commands")
+    expect(faults).toEqual([])
+  })
 
   test("the whole page, with what views load later, is under 150 KB, and so is what is sent of it", async () => {
     using folder = temporaryFolder()

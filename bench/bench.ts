@@ -1,142 +1,171 @@
 /**
- * `npm run bench`: what a pipeline costs beside a bare `Bun.serve` that reads the body and answers 200.
+ * `npm run bench`, `bench:guard`, `bench:peers` and `bench:scale`: targets under the same load, the same bodies over the same
+ * number of connections, in turn, for several rounds; tables show medians. `bench/peers/README.md` says who the peers are.
  *
- * With `--workers`, what a second worker brings, and what it costs, on a Kafka some milliseconds away: with many connections,
- * or the way to Kafka and back would be what is measured.
- *
- * With `--guard` (`npm run bench:guard`), whether Hookline still costs no more beside the bare server than it may; run before a
- * release. Exit status 1: beyond a limit.
- *
- * Each target gets the same body over the same number of connections, in turn, for several rounds; the table shows medians.
- * CPU is that of the target's process tree; the load generator and Kafka have the same cores. The ratios of one run, to the
- * first target of each group, are what counts: absolute figures move with the machine. `--seconds N` and `--rounds N` set the
- * length, `--connections N` the load, `--delay MILLISECONDS` the way to Kafka.
+ * CPU is that of the target's process tree; the load generator and Kafka have the same cores. The ratios of one run are what
+ * counts: absolute figures move with the machine. Exit status 1: a target failed, or is beyond a limit of the guard.
  */
-import { CPU_TO_BARE, EMBEDDED_TO_BARE } from "./budget.ts"
+import { guard, sizesTable } from "./budget.ts"
+import { checkReceiver } from "./correctness.ts"
 import { readFlags } from "./flags.ts"
-import { hookline } from "./hookline.ts"
-import { openBenchKafka } from "./kafka.ts"
-import { machine } from "./machine.ts"
-import type { Sample } from "./measure.ts"
-import { median, ratios } from "./median.ts"
-import { closed } from "./parts.ts"
-import { measureInTurn, type Samples } from "./rounds.ts"
-import { figure, markdownTable, ratio, rowsOf, sampleTable, TITLE, type Column } from "./table.ts"
-import type { Target } from "./target.ts"
+import { openBenchKafka, type BenchKafka } from "./kafka.ts"
+import { OHA } from "./load.ts"
+import { measureInTurn } from "./measure.ts"
+import { keep } from "./page.ts"
+import { otherParts, pageParts, type Part } from "./parts.ts"
+import { build } from "./peer.ts"
+import { hereAndNow, machine, type Results } from "./results.ts"
+import { measureReloads, measureScrapes, measureSizes, measureStarts } from "./scale.ts"
+import { soak } from "./soak.ts"
+import { markdownTable, sampleTable } from "./table.ts"
+import { Lacking, type Target } from "./target.ts"
 import { targetNamed } from "./targets.ts"
 
-const { seconds, ...flags } = readFlags({
-  workers: false,
-  guard: false,
+const flags = readFlags({
+  parts: "detail",
+  targets: undefined,
   seconds: 5,
-  rounds: undefined,
-  connections: undefined,
-  delay: undefined,
+  rounds: 5,
+  minutes: 10,
+  pipelines: 2000,
+  sizes: "1,100,1000,10000,50000",
+  delay: 0,
+  write: false,
+  help: false,
 })
-const rounds = Number(flags.rounds ?? (flags.guard ? 7 : 5))
-const connections = Number(flags.connections ?? (flags.workers ? 1000 : 64))
-const delayMs = Number(flags.delay ?? (flags.workers ? 2 : 0))
-const load = closed(connections)
+const { seconds, rounds } = flags
+const scale = { pipelines: flags.pipelines, seconds, rounds }
+const parts = [...pageParts, ...otherParts(flags.pipelines)]
 
-const workers = (count: number, hmac: boolean): Target =>
-  hookline({
-    name: `${hmac} ${count}`,
-    title: `Kafka${hmac ? ", HMAC" : ""}, ${count} ${count === 1 ? "worker" : "workers"}`,
-    log: "kafka",
-    hmac,
-    workers: count,
-  })
-
-/** The first target of each group is what the others are compared with. */
-const GROUPS: readonly (readonly Target[])[] = flags.workers
-  ? [false, true].map((hmac) => [workers(1, hmac), workers(2, hmac)])
-  : [
-      (flags.guard
-        ? ["bare", "embedded", "hookline-hmac"]
-        : ["bare", "embedded", "embedded-hmac", "hookline", "hookline-hmac"]
-      ).map(targetNamed),
-    ]
-
-interface Guarded {
-  readonly target: string
-  readonly what: string
-  readonly figure: (sample: Sample) => number
-  /** What is allowed beside the bare server, and on which side of it. */
-  readonly budget: number
-  readonly bound: "at most" | "at least"
-  /** The ratio that was measured where it does not meet the budget yet, which is then what is held. */
-  readonly today: number
-  /** For noise: by so much of the limit the medians of runs on an unchanged tree lay apart, about. */
-  readonly margin: number
+interface Found {
+  readonly text: string
+  /** What of it docs/benchmarks.md shows. */
+  readonly results?: Partial<Results>
 }
 
-const GUARDED: readonly Guarded[] = [
-  {
-    target: "hookline-hmac",
-    what: "Kafka, all on with HMAC: CPU an event",
-    figure: ({ cpuPerEvent }) => cpuPerEvent,
-    budget: CPU_TO_BARE,
-    bound: "at most",
-    // On a quiet machine; 2.6 on a busy one.
-    today: 2.3,
-    margin: 0.1,
-  },
-  {
-    target: "embedded",
-    what: "embedded log: throughput",
-    figure: ({ perSecond }) => perSecond,
-    budget: EMBEDDED_TO_BARE,
-    bound: "at least",
-    // On a quiet machine; 0.26 on a busy one, where the fsyncs of others count.
-    today: 0.4,
-    margin: 0.25,
-  },
-]
+/** What is not a load on targets in turn: what it measures, and how. */
+const OTHERS: {
+  readonly [part: string]: readonly [title: string, run: (kafka: BenchKafka | undefined) => Promise<Found>]
+} = {
+  reload: [
+    "the longest request and turn of the event loop during reloads, the embedded log",
+    async () => ({ text: await measureReloads(scale) }),
+  ],
+  metrics: [
+    "the size of /metrics, and the same while it is read",
+    async () => ({ text: await measureScrapes(scale) }),
+  ],
+  start: [
+    "from the start of the process to the first event",
+    async () => ({ text: await measureStarts(scale) }),
+  ],
+  sizes: [
+    "memory, start, check, reload and metrics of each number of pipelines in --sizes",
+    async () => {
+      const sizes = await measureSizes(flags.sizes.split(",").map(Number), scale)
+      return {
+        text: markdownTable(...sizesTable(sizes)),
+        results: { sizes: { ...hereAndNow(), rounds, sizes } },
+      }
+    },
+  ],
+  soak: [
+    "load for --minutes with the curve of memory",
+    async (kafka) => {
+      const soaked = await soak(flags.minutes * 60, required(kafka))
+      const { events, p99, cpuPerEvent, memory } = soaked
+      const peak = Math.max(...memory).toFixed(0)
+      return {
+        text: `${events} events, p99 ${p99} ms, ${cpuPerEvent.toFixed(1)} µs an event, ${peak} MiB at most`,
+        results: { soak: soaked },
+      }
+    },
+  ],
+}
 
-const COLUMNS: readonly Column[] = [
-  TITLE,
-  figure("req/s", (it) => it.perSecond, 0),
-  ratio("ratio", (it, base) => it.perSecond / base.perSecond),
-  figure("p50 ms", (it) => it.p50, 2),
-  figure("p99 ms", (it) => it.p99, 2),
-  figure("CPU us/event", (it) => it.cpuPerEvent, 1),
-  ratio("ratio", (it, base) => it.cpuPerEvent / base.cpuPerEvent),
-  figure("cores", (it) => (it.perSecond * it.cpuPerEvent) / 1e6, 2),
-  figure("Kafka's cores", (it) => (it.perSecond * it.brokerCpuPerEvent) / 1e6, 2),
-  figure("peak MiB", (it) => it.peak, 0),
-]
+const USAGE = `npm run bench -- [options]
+  --parts a,b     default: detail; of
+${[...parts.map(({ name, title }) => [name, title]), ...Object.entries(OTHERS).map(([name, [title]]) => [name, title])].map(([name, title]) => `                  ${name!.padEnd(14)}${title}`).join("\n")}
+  --targets a,b   only these of a part
+  --seconds N     of each measurement; default 5
+  --rounds N      default 5
+  --minutes N     of the soak, default 10
+  --pipelines N   where many are measured, default 2000; --sizes a,b of the part "sizes"
+  --delay N       milliseconds between Hookline and Kafka, each way; default 0
+  --write         puts what was measured into docs/benchmarks.md, where it shows it; not with --targets
+BENCH_CHECKOUT=folder measures the Hookline there instead of this one.
+`
+
+function required(kafka: BenchKafka | undefined): BenchKafka {
+  if (kafka === undefined) throw new Error("there is no Kafka to be had")
+  return kafka
+}
 
 async function main(): Promise<void> {
-  await using kafka = await openBenchKafka({ delayMs })
-  const groups = GROUPS.map((group) => group.filter(({ onKafka }) => !onKafka || kafka !== undefined))
-  const how = { rounds, seconds, kafka }
-  const samples = await measureInTurn(groups.flat(), [load], how)
-  const rows = groups.flatMap((group) =>
-    group.length === 0 ? [] : rowsOf(group, group[0]!, load.name, samples),
-  )
-  const away = delayMs === 0 ? "" : `, Kafka ${delayMs} ms away each way`
-  console.log(
-    `\n${machine()}, ${connections} connections, 1.1 KB bodies${away}, medians of ${rounds} rounds of ${seconds} s\n`,
-  )
-  console.log(sampleTable(COLUMNS, rows))
-  if (flags.guard) guard(samples)
+  if (flags.write && flags.targets !== undefined) throw new Error(`--write is for all targets\n${USAGE}`)
+  const names = flags.parts.split(",")
+  const unknown = names.find((name) => !(name in OTHERS) && !parts.some((part) => part.name === name))
+  if (unknown !== undefined) throw new Error(`there is no part ${unknown}\n${USAGE}`)
+  const only = flags.targets?.split(",").map((name) => targetNamed(name).name)
+  const chosen = parts
+    .filter(({ name }) => names.includes(name))
+    .map((part) => ({ ...part, targets: part.targets.filter(({ name }) => only?.includes(name) ?? true) }))
+  const needsKafka = names.includes("soak") || chosen.some((part) => part.targets.some((it) => it.onKafka))
+  await using kafka = needsKafka ? await openBenchKafka({ delayMs: flags.delay }) : undefined
+  const usable = await usableTargets(chosen, kafka)
+  for (const name of names) {
+    const part = chosen.find((one) => one.name === name)
+    const title = part?.title ?? OTHERS[name]![0]
+    console.log(`\n${title}`)
+    try {
+      const { text, results } = await (part === undefined
+        ? OTHERS[name]![1](kafka)
+        : measurePart(part, usable, kafka))
+      console.log(`\n${machine()}, medians of ${rounds} rounds of ${seconds} s\n\n${text}\n`)
+      if (flags.write && results !== undefined) await keep(results)
+    } catch (error) {
+      if (!(error instanceof Lacking)) throw error
+      console.log(`SKIPPED: ${title}: ${error.message}`)
+    }
+  }
 }
 
-/** What is held to its limit is the median of the rounds' ratios, so that what the machine did meanwhile falls out. */
-function guard(samples: Samples): void {
-  const rows = GUARDED.flatMap(({ target, what, figure: of, budget, bound, today, margin }) => {
-    const [ours, bare] = [target, "bare"].map((name) => samples[name]?.[load.name])
-    if (ours === undefined || bare === undefined) return []
-    const found = ratios(ours, bare, of)
-    const limit = today * (bound === "at most" ? 1 + margin : 1 - margin)
-    const holds = bound === "at most" ? median(found) <= limit : median(found) >= limit
-    if (!holds) process.exitCode = 1
-    const figures = [median(found), Math.min(...found), Math.max(...found)].map((it) => it.toFixed(2))
-    const allowed = `${bound} ${limit.toFixed(2)}: ${today} of today and ${margin * 100} % for noise`
-    return [[what, ...figures, `${bound} ${budget}`, allowed, holds ? "holds" : "**BEYOND**"]]
-  })
-  const head = ["beside the bare server", "median", "least", "most", "budget", "limit here", ""]
-  console.log(`\n${markdownTable(head, rows)}`)
+/** @throws Lacking when there is no load generator for it */
+async function measurePart(
+  part: Part,
+  usable: ReadonlySet<Target>,
+  kafka: BenchKafka | undefined,
+): Promise<Found> {
+  if (part.cases.some(({ arrivals }) => "rate" in arrivals)) await build("oha", OHA)
+  const targets = part.targets.filter((target) => usable.has(target))
+  const samples = await measureInTurn(targets, part.cases, { rounds, seconds, kafka })
+  const table = sampleTable(part, samples)
+  const text = part.name === "guard" ? `${table}\n\n${guard(samples)}` : table
+  if (!pageParts.some(({ name }) => name === part.name)) return { text }
+  return { text, results: { parts: { [part.name]: { ...hereAndNow(), seconds, rounds, samples } } } }
 }
 
-await main()
+/** The targets that are here and do what is measured. What lacks something is named and left out. */
+async function usableTargets(
+  chosen: readonly Part[],
+  kafka: BenchKafka | undefined,
+): Promise<ReadonlySet<Target>> {
+  const usable = new Set<Target>()
+  for (const target of new Set(chosen.flatMap((part) => part.targets))) {
+    try {
+      if (target.onKafka && kafka === undefined) throw new Lacking(`${target.title}: there is no Kafka`)
+      if (target.isReceiver) {
+        console.log(`checking what ${target.title} publishes`)
+        await checkReceiver(target, kafka!)
+      }
+      usable.add(target)
+    } catch (error) {
+      if (!(error instanceof Lacking)) throw error
+      console.log(`SKIPPED: ${error.message}`)
+    }
+  }
+  return usable
+}
+
+if (flags.help) console.log(USAGE)
+else await main()

@@ -15,7 +15,7 @@ const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(?:Z|[+-]\d\d:\d\d)$/
  * @throws Error that says what is wrong
  */
 export async function checkReceiver(target: Target, kafka: BenchKafka): Promise<void> {
-  await using turn = await kafka.turn()
+  await using turn = await kafka.turn(target)
   await using started = await target.start(turn)
   const url = started.url!
   const send = async (body: string, secret = target.secret): Promise<number> => {

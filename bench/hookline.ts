@@ -1,8 +1,11 @@
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import { reload, startHookline, temporaryFolder } from "../test/support/hookline.ts"
 import { freePort } from "../test/support/ports.ts"
 import { stripeShaped } from "./body.ts"
 import { onceAccepting, SECRET, startHttp, type Started, type Target, type Topic } from "./target.ts"
+
+/** The Hookline that is measured: this one, or that of the folder which BENCH_CHECKOUT names. */
+export const PROGRAM = resolve(process.env["BENCH_CHECKOUT"] ?? join(import.meta.dir, ".."), "src/cli.ts")
 
 export interface Variant {
   readonly name: string
@@ -26,8 +29,6 @@ export interface Variant {
   readonly workers?: number
   /** Where Kafka clients read the embedded log. */
   readonly kafkaListen?: string
-  /** Where the program lies; this checkout unless given. */
-  readonly checkout?: string
   /** For Bun, before the program. */
   readonly bunFlags?: readonly string[]
   readonly env?: { readonly [name: string]: string }
@@ -52,7 +53,7 @@ export interface HooklineTarget extends Target {
 }
 
 /** The topic of an idle pipeline. */
-export const idleTopic = (at: number): string => `idle-${at}`
+const idleTopic = (at: number): string => `idle-${at}`
 
 /** The sections of an idle pipeline. */
 export const idlePipeline = (at: number, port: number, topic = idleTopic(at)): string =>
@@ -77,7 +78,6 @@ export function hookline({
   partitions,
   workers = 1,
   kafkaListen = "off",
-  checkout = join(import.meta.dir, ".."),
   bunFlags = [],
   env = {},
 }: Variant): HooklineTarget {
@@ -89,6 +89,7 @@ export function hookline({
     isReceiver: log === "kafka",
     secret,
     partitions,
+    idleTopics: log === "kafka" ? Array.from({ length: idle }, (_, at) => idleTopic(at)) : [],
     async start(topic): Promise<StartedHookline> {
       await using parts = new AsyncDisposableStack()
       const folder = parts.use(temporaryFolder())
@@ -115,7 +116,7 @@ export function hookline({
       const running = parts.use(
         await startHookline(configuration, {
           folder: folder.path,
-          program: [process.execPath, ...bunFlags, join(checkout, "src/cli.ts")],
+          program: [process.execPath, ...bunFlags, PROGRAM],
           env,
         }),
       )

@@ -12,15 +12,13 @@ import { openTestBroker } from "../test/support/kafka-options.ts"
 import { startKafkaBehind } from "../test/support/kafka-behind.ts"
 import { openProxy } from "../test/support/kafka-proxy.ts"
 import { keysOfEach } from "../test/support/keys.ts"
-import type { Topic } from "./target.ts"
+import type { Target, Topic } from "./target.ts"
 
 /** The Kafka that targets publish to. */
 export interface BenchKafka extends AsyncDisposable {
   readonly pid: number
-  /** Gives a target a topic of its own, until it is disposed; between turns the broker stands still. */
-  turn(partitions?: number): Promise<Turn>
-  /** Makes topics of one partition that stay. */
-  makeTopics(names: readonly string[]): Promise<void>
+  /** Gives a target a topic of its own, until it is disposed; its idle topics stay. Between turns the broker stands still. */
+  turn(target?: Pick<Target, "partitions" | "idleTopics">): Promise<Turn>
 }
 
 export interface Turn extends Topic, AsyncDisposable {
@@ -52,14 +50,19 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
   const kafka = await (delay === undefined ? startKafka(settings) : startKafkaBehind([delay], settings))
   const [node] = kafka.nodes
   node!.pause()
+  const made = new Set<string>()
   return {
     pid: node!.pid,
     async [Symbol.asyncDispose]() {
       await kafka.stop()
       await delay?.[Symbol.asyncDispose]()
     },
-    async turn(partitions = PARTITIONS) {
+    async turn({ partitions = PARTITIONS, idleTopics = [] } = {}) {
       node!.resume()
+      const missing = idleTopics.filter((name) => !made.has(name))
+      for (let at = 0; at < missing.length; at += TOPICS_A_REQUEST)
+        await createTopics(kafka, missing.slice(at, at + TOPICS_A_REQUEST))
+      for (const name of missing) made.add(name)
       const topic = freshTopic("bench")
       const configs = { "retention.bytes": `${512 * 1024 ** 2}`, "segment.bytes": `${128 * 1024 ** 2}` }
       await createTopics(kafka, [topic], { partitions, configs })
@@ -73,12 +76,6 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
           node!.pause()
         },
       }
-    },
-    async makeTopics(names) {
-      node!.resume()
-      for (let at = 0; at < names.length; at += TOPICS_A_REQUEST)
-        await createTopics(kafka, names.slice(at, at + TOPICS_A_REQUEST))
-      node!.pause()
     },
   }
 }
@@ -100,7 +97,7 @@ const BEGIN_MS = 120_000
 const TOPICS_A_REQUEST = 100
 
 /** How many records a topic has had. */
-export async function recordsIn(kafka: TestKafka, topic: string, count: number): Promise<number> {
+async function recordsIn(kafka: TestKafka, topic: string, count: number): Promise<number> {
   const partitions = Array.from({ length: count }, (_, partitionIndex) => {
     return { partitionIndex, timestamp: ListOffsetTimestamps.LATEST }
   })

@@ -6,18 +6,16 @@
 import { $ } from "bun"
 import { readdirSync, readFileSync } from "node:fs"
 import { steadyMs } from "../src/clock/clock.ts"
+import { startConsumer, type RunningConsumer } from "../test/support/kafka-clients.ts"
 import { paced } from "../test/support/paced.ts"
 import { freePort } from "../test/support/ports.ts"
 import { stripeShaped } from "./body.ts"
 import { readFlags } from "./flags.ts"
 import { hookline, postOne, type StartedHookline } from "./hookline.ts"
 import { openBenchKafka } from "./kafka.ts"
-import { LogConsumer } from "./log-consumer.ts"
-import { machine } from "./machine.ts"
-import { median } from "./median.ts"
+import { median, timed, times } from "./measure.ts"
 import { residentMiB } from "./process.ts"
-import { writeBetween } from "./results.ts"
-import { timed, times } from "./rounds.ts"
+import { machine, writeBetween } from "./results.ts"
 import { markdownTable } from "./table.ts"
 
 const { seconds, rounds, records, write } = readFlags({
@@ -61,13 +59,11 @@ async function readRate(): Promise<void> {
   await using service = await startLog()
   await using kafka = await openBenchKafka()
   if (kafka === undefined) throw new Error("there is no Kafka to be had, which all of this is about")
-  await using turn = await kafka.turn(1)
+  await using turn = await kafka.turn({ partitions: 1 })
   const bootstrap = turn.bootstrapServers[0]!
   // a topic of a benchmark has a few records already
   const from = await turn.records()
-  const behind = await LogConsumer.open(service.address, TOPIC)
-  while (behind.offset < records) await service.load(LOAD)
-  await behind[Symbol.asyncDispose]()
+  for (let stored = 0; stored < records;) stored += (await service.load(LOAD)).requests
   const read = (address: string, topic: string, offset: number): string[] =>
     `kcat -q -C -b ${address} -t ${topic} -o ${offset} -c ${records}`.split(" ")
   const ours = read(service.address, TOPIC, 0)
@@ -91,6 +87,10 @@ async function readRate(): Promise<void> {
   await latency("Kafka", beside, bootstrap, turn.topic)
 }
 
+/** A consumer that writes the offset of each record, from the topic's last one on. */
+const startFollowing = (address: string, topic: string): RunningConsumer =>
+  startConsumer(`kcat -q -u -C -b ${address} -t ${topic} -p 0 -o -1 -f %o\\n`.split(" "))
+
 /** Posts an event after the other, each when the one before has arrived. */
 async function latency(
   title: string,
@@ -99,11 +99,12 @@ async function latency(
   topic: string,
   limitMs = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  await using consumer = await LogConsumer.open(address, topic)
+  await using consumer = startFollowing(address, topic)
+  let offset = Number(await consumer.said(/^\d+/))
   const all = await times(LATENCIES, async () => {
     const startMs = steadyMs()
     const posted = postOne(service)
-    await consumer.reached(consumer.offset + 1)
+    await consumer.said(new RegExp(`^${++offset}$`, "m"))
     const ms = steadyMs() - startMs
     await posted
     return ms
@@ -135,7 +136,11 @@ const sum = (cpu: ThreadCpu): number => [...cpu.values()].reduce((all, us) => al
 /** What a live consumer, and a hundred, take of the service under load. */
 async function costOfConsumers(): Promise<void> {
   await using service = await startLog()
-  const open = (): Promise<LogConsumer> => LogConsumer.open(service.address, TOPIC)
+  const open = async (): Promise<RunningConsumer> => {
+    const consumer = startFollowing(service.address, TOPIC)
+    await consumer.said(/^\d+/)
+    return consumer
+  }
   const perEvent = async (): Promise<ThreadCpu> => {
     const used = countCpu(service.pid)
     const { requests } = await service.load(LOAD)

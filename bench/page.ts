@@ -1,8 +1,7 @@
 import { join } from "node:path"
 import { budget, sizesTable } from "./budget.ts"
-import type { Sample } from "./measure.ts"
-import { medianSample } from "./median.ts"
-import { parts, type Part } from "./parts.ts"
+import { medianSample, type Sample } from "./measure.ts"
+import { pageParts } from "./parts.ts"
 import { barChart, lineChart, logarithmicMarks, type Series } from "./picture.ts"
 import {
   DOCS,
@@ -13,8 +12,9 @@ import {
   type Results,
   type SizesResult,
 } from "./results.ts"
-import { figure, markdownTable, ratio, rowsOf, sampleTable, TITLE, type Column } from "./table.ts"
-import { targetNamed } from "./targets.ts"
+import { markdownTable, sampleTable } from "./table.ts"
+import type { Target } from "./target.ts"
+import { isHookline, targetNamed } from "./targets.ts"
 
 const BEGIN = "<!-- What npm run bench:peers measured: -->"
 const END = "<!-- The end of what it measured. -->"
@@ -41,42 +41,19 @@ export async function keep(found: Partial<Results>): Promise<void> {
   await writePage(results)
 }
 
-/** A part's table: medians, and CPU beside Hookline's. */
-export function partTable(part: Part, { samples }: PartResult): string {
-  const base = part.targets.find((name) => name.startsWith("hookline") || name.startsWith("embedded"))!
-  const targets = part.targets.map(targetNamed)
-  return sampleTable(
-    COLUMNS,
-    part.cases.flatMap(({ name }) => rowsOf(targets, targetNamed(base), name, samples)),
-  )
-}
-
 /** The lines of the budget for numbers of pipelines. */
 function manyPipelines({ measured, machine, rounds, sizes }: SizesResult): string {
   const how = `Pipelines on the embedded log, each with a Verifier, a path and a topic of its own; ${measured}, ${machine}; medians of ${rounds}. Times are the processor's, of all threads; "each" is what a pipeline adds to a process with one, empty where that is below the noise or was not measured; bold is beyond the budget, which is for 10,000 and more: with fewer, compilation and the growth of the heap take most.`
   return `${how}\n\n${markdownTable(...sizesTable(sizes))}`
 }
 
-const COLUMNS: readonly Column[] = [
-  TITLE,
-  ["load", ({ load }) => load],
-  figure("events/s", (it) => it.perSecond, 0),
-  figure("p50 ms", (it) => it.p50, 2),
-  figure("p99 ms", (it) => it.p99, 2),
-  figure("p99.9 ms", (it) => it.p999, 2),
-  figure("CPU µs/event", (it) => it.cpuPerEvent, 1),
-  ratio("Hookline's CPU to it", (it, base) => base.cpuPerEvent / it.cpuPerEvent),
-  ["broker's CPU µs/event", ({ it }) => (it.brokerCpuPerEvent === 0 ? "" : it.brokerCpuPerEvent.toFixed(1))],
-  figure("peak MiB", (it) => it.peak, 0),
-]
-
 function sections({ parts: found, soak }: Results): string {
-  const texts = parts.flatMap((part) => {
+  const texts = pageParts.flatMap((part) => {
     const result = found[part.name]
     if (result === undefined) return []
     const { measured, machine, rounds, seconds } = result
     const how = `${measured}, ${machine}; medians of ${rounds} rounds of ${seconds} s.`
-    return [`## ${part.title}\n\n${how}\n\n${partTable(part, result)}`]
+    return [`## ${part.title}\n\n${how}\n\n${sampleTable(part, result.samples)}`]
   })
   if (soak !== undefined) {
     const { measured, machine, target, connections, seconds, events, p99, cpuPerEvent, memory } = soak
@@ -98,10 +75,8 @@ function draw({ parts: found, soak }: Results): { name: string; title: string; s
     const bars = figures("closed", closed).flatMap(([target, samples]) => {
       const sample = samples["64 connections, 1.1 KB"]
       if (sample === undefined) return []
-      const { title: label, name } = targetNamed(target)
-      return [
-        { label: label.replaceAll("`", ""), value: sample.cpuPerEvent, isOurs: name.startsWith("hookline") },
-      ]
+      const label = target.title.replaceAll("`", "")
+      return [{ label, value: sample.cpuPerEvent, isOurs: isHookline(target) }]
     })
     add("benchmarks-cpu.svg", title, barChart(title, bars))
   }
@@ -112,7 +87,7 @@ function draw({ parts: found, soak }: Results): { name: string; title: string; s
         const rate = Number.parseInt(name, 10)
         return perSecond < 0.95 * rate ? [] : [[rate, p99] as const]
       })
-      return { name: targetNamed(target).title, points }
+      return { name: target.title, points }
     })
     const shown = series.filter(({ points }) => points.length > 0)
     const marks = logarithmicMarks(shown.flatMap(({ points }) => points.map(([, p99]) => p99)))
@@ -142,10 +117,10 @@ function draw({ parts: found, soak }: Results): { name: string; title: string; s
 }
 
 /** The medians of each target that was measured, in the order of the tables. */
-function figures(part: string, { samples }: PartResult): [target: string, { [load: string]: Sample }][] {
-  const measured = parts.find(({ name }) => name === part)!.targets.filter((target) => target in samples)
+function figures(part: string, { samples }: PartResult): [target: Target, { [load: string]: Sample }][] {
+  const measured = pageParts.find(({ name }) => name === part)!.targets.filter(({ name }) => name in samples)
   return measured.map((target) => {
-    const loads = Object.entries(samples[target]!)
+    const loads = Object.entries(samples[target.name]!)
     return [target, Object.fromEntries(loads.map(([load, all]) => [load, medianSample(all)]))]
   })
 }

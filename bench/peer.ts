@@ -50,7 +50,8 @@ export function peer({
 
 const built = new Set<string>()
 
-async function build(title: string, script: string): Promise<void> {
+/** Has a start script make what it needs. @throws Lacking when the machine has not what that takes */
+export async function build(title: string, script: string): Promise<void> {
   if (built.has(script)) return
   const child = Bun.spawn([script, "build"], { stdin: "ignore", stdout: "ignore", stderr: "pipe" })
   const said = (await child.stderr.text()).trim()

@@ -1,20 +1,23 @@
+import { cpus, totalmem } from "node:os"
 import { join } from "node:path"
-import type { SizeSample } from "./scale-sizes.ts"
-import type { Samples } from "./rounds.ts"
+import type { Samples } from "./measure.ts"
+import type { Sizes } from "./scale.ts"
 
-/** What was measured of one part, in one run. */
-export interface PartResult {
+/** When and where something was measured. */
+export interface Measured {
   /** The day, as 2026-11-21. */
   readonly measured: string
   readonly machine: string
+}
+
+/** What was measured of one part, in one run. */
+export interface PartResult extends Measured {
   readonly seconds: number
   readonly rounds: number
   readonly samples: Samples
 }
 
-export interface SoakResult {
-  readonly measured: string
-  readonly machine: string
+export interface SoakResult extends Measured {
   readonly target: string
   readonly connections: number
   readonly seconds: number
@@ -26,13 +29,10 @@ export interface SoakResult {
   readonly memory: readonly number[]
 }
 
-/** What numbers of pipelines cost, by `npm run bench:scale -- --parts sizes --write`. */
-export interface SizesResult {
-  readonly measured: string
-  readonly machine: string
+/** What numbers of pipelines cost. */
+export interface SizesResult extends Measured {
   readonly rounds: number
-  /** By the number of pipelines. */
-  readonly sizes: { readonly [pipelines: string]: SizeSample }
+  readonly sizes: Sizes
 }
 
 /** Everything that docs/benchmarks.md shows, whichever run it is of. */
@@ -42,8 +42,18 @@ export interface Results {
   readonly sizes?: SizesResult
 }
 
-/** The day, as results name it. */
-export const today = (): string => new Date().toISOString().slice(0, 10)
+/** What the figures are measured on and by, in a line. */
+export function machine(): string {
+  const all = cpus()
+  const memory = Math.round(totalmem() / 1024 ** 3)
+  const model = all[0]?.model ?? "unknown processor"
+  return `Bun ${Bun.version}, ${all.length} x ${model}, ${memory} GiB, wrk`
+}
+
+export const hereAndNow = (): Measured => ({
+  measured: new Date().toISOString().slice(0, 10),
+  machine: machine(),
+})
 
 export const DOCS = join(import.meta.dir, "..", "docs")
 const FILE = join(DOCS, "benchmarks.json")

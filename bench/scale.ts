@@ -1,131 +1,265 @@
-/**
- * `npm run bench:scale`: what many pipelines, topics, partitions and keys cost. Each row is measured beside the one that it
- * is compared with, in turn, in one run. `--parts NAMES`, by comma:
- *
- *     embedded    CPU an event on the embedded log: one pipeline, and the same beside idle ones
- *     kafka       the same on Kafka, each idle pipeline with a topic of its own
- *     partitions  CPU an event on Kafka: a topic of one partition, with and without keys, and one of many with keys
- *     topics      CPU an event on the embedded log: a Router that gives all one topic, and one that gives them many in turn
- *     reload      on the embedded log: the longest request, and the longest turn of the event loop, while a reload runs
- *     metrics     the size of /metrics, how long it takes, and the same of requests and turns meanwhile
- *     start       from the start of the process to the first event that is accepted
- *     sizes       memory, start, check, reload and metrics of each number in `--sizes`; with `--write` these are lines of
- *                 the budget in docs/benchmarks.md
- *
- * `--pipelines N`, `--partitions N`, `--topics N`, `--keys N` set the sizes, `--seconds N` and `--rounds N` the length,
- * `--checkout DIR` measures the Hookline in that folder instead of this one.
- */
-import { join, resolve } from "node:path"
-import { readFlags } from "./flags.ts"
-import { hookline, idleTopic, type Variant } from "./hookline.ts"
-import { openBenchKafka, type BenchKafka } from "./kafka.ts"
-import { machine } from "./machine.ts"
-import { median, ratios } from "./median.ts"
-import { sizesTable } from "./budget.ts"
-import { keep } from "./page.ts"
-import { closed } from "./parts.ts"
-import { today } from "./results.ts"
-import { measureSizes } from "./scale-sizes.ts"
-import { measureInTurn } from "./rounds.ts"
-import { metricsRows, reloadRows, startRows } from "./scale-loop.ts"
-import { figure, markdownTable, rowsOf, sampleTable, TITLE } from "./table.ts"
-import type { Target } from "./target.ts"
+import { rmSync } from "node:fs"
+import { join } from "node:path"
+import { temporaryFolder } from "../test/support/hookline.ts"
+import { freePort } from "../test/support/ports.ts"
+import { bodies } from "./body.ts"
+import { hookline, idlePipeline, PROGRAM, type StartedHookline } from "./hookline.ts"
+import { median, medianSample, timed, times } from "./measure.ts"
+import { cpuMicroseconds, residentMiB } from "./process.ts"
+import { markdownTable } from "./table.ts"
+import { headersOf, SECRET } from "./target.ts"
 
-const PARTS = ["embedded", "kafka", "partitions", "topics", "reload", "metrics", "start", "sizes"]
+export interface Scale {
+  readonly pipelines: number
+  readonly seconds: number
+  readonly rounds: number
+}
 
-const NEEDS_KAFKA = ["kafka", "partitions"]
+interface Seen {
+  readonly requestMs: number
+  readonly turnMs: number
+  readonly turnCpuMs: number
+}
 
-const { pipelines, partitions, topics, keys, seconds, rounds, connections, ...flags } = readFlags({
-  parts: PARTS.filter((part) => part !== "sizes").join(","),
-  pipelines: 2000,
-  partitions: 500,
-  topics: 10_000,
-  keys: 200_000,
-  seconds: 3,
-  rounds: 3,
-  connections: 64,
-  sizes: "1,100,1000,10000,50000",
-  write: false,
-  checkout: join(import.meta.dir, ".."),
-})
-const checkout = resolve(flags.checkout)
-const parts = flags.parts.split(",")
-const unknown = parts.find((part) => !PARTS.includes(part))
-if (unknown !== undefined) throw new Error(`there is no part ${unknown}; there are ${PARTS.join(", ")}`)
+/** A Hookline of many pipelines on the embedded log, and what is seen of its event loop. */
+interface Watched {
+  readonly started: StartedHookline
+  /** The longest request, under load, and the longest turn of the event loop, without load, while something is done. */
+  during(work: () => Promise<unknown>): Promise<Seen>
+  /** The longest turn of the event loop, without load. */
+  turns(work: () => Promise<unknown>): Promise<Pick<Seen, "turnMs" | "turnCpuMs">>
+  /** Reads the metrics. @returns how many bytes they are */
+  scrape(): Promise<number>
+}
 
-const count = (number: number): string => number.toLocaleString("en")
+/** A load that takes half of what a processor has, so that a request waits for what holds the event loop and no other. */
+const CONNECTIONS = 4
 
-/** Those of each part; one beside which the others are measured comes first. */
-function targetsOf(part: string): Target[] {
-  const log = NEEDS_KAFKA.includes(part) ? "kafka" : "embedded"
-  const named = (what: string, more: Partial<Variant>): Target => {
-    const title = `${log === "kafka" ? "Kafka" : "embedded log"}, ${what}`
-    return hookline({ name: title, title, log, checkout, ...more })
+async function withMany<T>({ pipelines, seconds }: Scale, use: (it: Watched) => Promise<T>): Promise<T> {
+  using folder = temporaryFolder()
+  const file = join(folder.path, "turns")
+  await using started = await hookline({
+    name: "many",
+    title: "many",
+    log: "embedded",
+    idle: pipelines - 1,
+    bunFlags: ["--preload", join(import.meta.dir, "turns.ts")],
+    env: { BENCH_TURNS: file },
+  }).start(undefined)
+  const turns: Watched["turns"] = async (work) => {
+    process.kill(started.pid, "SIGUSR2")
+    await Bun.sleep(50)
+    await work()
+    process.kill(started.pid, "SIGUSR2")
+    while (!(await Bun.file(file).exists())) await Bun.sleep(10)
+    const { ms, cpuMs } = (await Bun.file(file).json()) as { ms: number; cpuMs: number }
+    rmSync(file)
+    return { turnMs: ms, turnCpuMs: cpuMs }
   }
-  if (part === "topics")
-    return [named("one topic", { topics: 1 }), named(`${count(topics)} topics`, { topics })]
-  if (part !== "partitions")
-    return [named("one pipeline", {}), named(`${count(pipelines)} pipelines`, { idle: pipelines - 1 })]
-  return [
-    named("one partition", { partitions: 1 }),
-    named(`one partition, ${count(keys)} keys`, { partitions: 1, keys }),
-    named(`${count(partitions)} partitions, ${count(keys)} keys`, { partitions, keys }),
-  ]
+  return await use({
+    started,
+    turns,
+    async during(work) {
+      const load = { body: bodies["1.1 KB"], arrivals: { connections: CONNECTIONS }, seconds }
+      const loaded = started.load(load)
+      await Bun.sleep(500)
+      await work()
+      const { longest = Number.NaN } = await loaded
+      return { requestMs: longest, ...(await turns(work)) }
+    },
+    scrape: async () => (await (await fetch(`${started.adminUrl}/metrics`)).bytes()).length,
+  })
 }
 
-/** What the load of one pipeline costs each target of a part. */
-async function costs(part: string, kafka: BenchKafka | undefined): Promise<string> {
-  const load = closed(connections)
-  const targets = targetsOf(part)
-  const samples = await measureInTurn(targets, [load], { rounds, seconds, kafka })
-  const of = ({ name }: Target) => samples[name]![load.name]!
-  return sampleTable(
-    [
-      TITLE,
-      figure("req/s", (it) => it.perSecond, 0),
-      figure("p99 ms", (it) => it.p99, 2),
-      figure("CPU us/event", (it) => it.cpuPerEvent, 1),
-      [
-        "ratio",
-        ({ target, base }) =>
-          base === undefined
-            ? ""
-            : median(ratios(of(target), of(targets[0]!), (it) => it.cpuPerEvent)).toFixed(2),
-      ],
-      figure("peak MiB", (it) => it.peak, 0),
-    ],
-    rowsOf(targets, targets[0]!, load.name, samples),
+/** The head of a table whose rows end with the worst of what was seen. */
+const headOf = (what: string, { pipelines }: Scale, ...more: readonly string[]): string[] => [
+  `${what} of ${pipelines.toLocaleString("en")} pipelines`,
+  ...more,
+  "took ms",
+  "longest request ms",
+  "longest turn ms",
+  "of CPU ms",
+]
+
+const worst = (seen: readonly Seen[]): string[] =>
+  (["requestMs", "turnMs", "turnCpuMs"] as const).map((what) =>
+    Math.max(...seen.map((one) => one[what])).toFixed(0),
   )
-}
 
-const LONGEST = ["longest request ms", "longest turn ms", "of CPU ms"]
+/** What reloads do, of each kind of change; medians, and the worst of what holds requests. */
+export const measureReloads = (how: Scale): Promise<string> =>
+  withMany(how, async ({ started, during }) => {
+    await during(() => Promise.resolve())
+    const first = started.configuration
+    const port = Number(new URL(started.url!).port)
+    let changes = 0
+    const kinds: { readonly [name: string]: () => string } = {
+      "no reload": () => "",
+      "nothing changed": () => first,
+      "one pipeline changed, one added": () => {
+        changes++
+        return (
+          first.replace("topic = idle-7\n", `topic = changed-${changes}\n`) +
+          idlePipeline(how.pipelines + changes, port)
+        )
+      },
+      "an option of [service] changed": () => `${first}[service]\ndrain_timeout = ${++changes}s\n`,
+      "all pipelines changed": () => {
+        changes++
+        return first.replaceAll("topic = idle-", `topic = again-${changes}-`)
+      },
+    }
+    const rows: string[][] = []
+    for (const [kind, next] of Object.entries(kinds)) {
+      console.log(`reload: ${kind}`)
+      const took: number[] = []
+      const seen = await times(how.rounds, async () => {
+        const one = await during(async () => {
+          const text = next()
+          if (text !== "") took.push(await timed(() => started.reload(text)))
+        })
+        await started.reload(first)
+        return one
+      })
+      rows.push([kind, took.length === 0 ? "" : median(took).toFixed(0), ...worst(seen)])
+    }
+    return markdownTable(headOf("reload", how), rows)
+  })
 
-async function main(): Promise<void> {
-  const tables: string[] = []
-  await using kafka = parts.some((part) => NEEDS_KAFKA.includes(part)) ? await openBenchKafka() : undefined
-  if (parts.includes("kafka"))
-    await kafka?.makeTopics(Array.from({ length: pipelines - 1 }, (_, at) => idleTopic(at)))
-  for (const part of ["embedded", "topics", "kafka", "partitions"])
-    if (parts.includes(part) && (kafka !== undefined || !NEEDS_KAFKA.includes(part)))
-      tables.push(await costs(part, kafka))
-  const how = { pipelines, checkout, seconds, rounds }
-  const of = `of ${count(pipelines)} pipelines`
-  if (parts.includes("reload"))
-    tables.push(markdownTable([`reload ${of}`, "took ms", ...LONGEST], await reloadRows(how)))
-  if (parts.includes("metrics"))
-    tables.push(markdownTable([`/metrics ${of}`, "KB", "took ms", ...LONGEST], await metricsRows(how)))
-  if (parts.includes("start"))
-    tables.push(markdownTable(["start of", "ms to the first event"], await startRows(how)))
-  if (parts.includes("sizes")) {
-    const sizes = await measureSizes(flags.sizes.split(",").map(Number), how)
-    tables.push(markdownTable(...sizesTable(sizes)))
-    const result = { measured: today(), machine: machine(), rounds, sizes }
-    if (flags.write) await keep({ sizes: result })
+/** What scrapes do while no idle pipeline has had an event, and when all have. */
+export const measureScrapes = (how: Scale): Promise<string> =>
+  withMany(how, async ({ started, during, scrape }) => {
+    const row = async (name: string): Promise<string[]> => {
+      console.log(`metrics: ${name}`)
+      const took: number[] = []
+      let bytes = 0
+      const seen = await times(how.rounds, () =>
+        during(async () => took.push(await timed(async () => (bytes = await scrape())))),
+      )
+      return [name, (bytes / 1000).toFixed(0), median(took).toFixed(0), ...worst(seen)]
+    }
+    const rows = [await row("one has had events")]
+    await postToEach(started, how.pipelines)
+    rows.push(await row("all have had events"))
+    return markdownTable(headOf("/metrics", how, "KB"), rows)
+  })
+
+/** From the start of the process to the first event that is accepted. */
+export async function measureStarts({ pipelines, rounds }: Scale): Promise<string> {
+  const row = async (count: number): Promise<string[]> => {
+    const target = hookline({ name: "start", title: "start", log: "embedded", idle: count - 1 })
+    const took = await times(rounds, async () => {
+      const startedMs = performance.now()
+      await using _ = await target.start(undefined)
+      return performance.now() - startedMs
+    })
+    return [count.toLocaleString("en"), median(took).toFixed(0)]
   }
-  console.log(
-    `\n${machine()}, ${connections} connections, 1.1 KB bodies, medians of ${rounds} rounds of ${seconds} s\n`,
-  )
-  console.log(tables.join("\n\n"))
+  return markdownTable(["start of pipelines", "ms to the first event"], [await row(1), await row(pipelines)])
 }
 
-await main()
+/** An event for each idle pipeline, a few at a time. */
+async function postToEach({ url }: StartedHookline, pipelines: number): Promise<void> {
+  const headers = await headersOf("{}", SECRET)
+  const { origin } = new URL(url!)
+  let next = 0
+  const post = async (): Promise<void> => {
+    for (let at = next++; at < pipelines - 1; at = next++) {
+      const { ok, status } = await fetch(`${origin}/idle/${at}`, { method: "POST", body: "{}", headers })
+      if (ok) continue
+      // ends the others, too
+      next = pipelines
+      throw new Error(`an idle pipeline answered ${status}`)
+    }
+  }
+  await Promise.all(Array.from({ length: 16 }, post))
+}
+
+/** What a number of pipelines costs, each with a Verifier, a path and a topic of its own on the embedded log. */
+export interface SizeSample {
+  /** Resident: at rest, and once each pipeline has had an event; NaN, null in a file: not measured. */
+  readonly restMiB: number
+  readonly usedMiB: number
+  /** Milliseconds of the processor, all threads: of the start, of `check`, of a reload that adds one pipeline. */
+  readonly startCpuMs: number
+  readonly checkCpuMs: number
+  readonly reloadCpuMs: number
+  /** The longest turn of the event loop in that reload, and in a scrape, in milliseconds of the processor. */
+  readonly reloadTurnMs: number
+  readonly scrapeTurnMs: number
+  readonly metricsMB: number
+}
+
+/** By the number of pipelines. */
+export interface Sizes {
+  readonly [pipelines: string]: SizeSample
+}
+
+export async function measureSizes(sizes: readonly number[], how: Omit<Scale, "pipelines">): Promise<Sizes> {
+  const found: { [pipelines: string]: SizeSample } = {}
+  for (const pipelines of sizes) {
+    console.log(`sizes: ${pipelines.toLocaleString("en")}`)
+    found[pipelines] = medianSample(await times(how.rounds, () => sizeSample({ ...how, pipelines })))
+  }
+  return found
+}
+
+/** Memory is stable after that. */
+const SETTLED_MS = 8000
+
+const sizeSample = (how: Scale): Promise<SizeSample> =>
+  withMany(how, async ({ started, turns, scrape }) => {
+    const { pid, configuration } = started
+    const startCpuMs = cpuMicroseconds(pid) / 1000
+    await Bun.sleep(SETTLED_MS)
+    const restMiB = residentMiB(pid)
+    const port = Number(new URL(started.url!).port)
+    let added = how.pipelines
+    const addOne = (): Promise<void> =>
+      started.reload(configuration + idlePipeline(added, port, `added-${added++}`))
+    // the first reload also compiles the code
+    await addOne()
+    const beforeUs = cpuMicroseconds(pid)
+    await addOne()
+    const reloadCpuMs = (cpuMicroseconds(pid) - beforeUs) / 1000
+    const { turnCpuMs: reloadTurnMs } = await turns(addOne)
+    await scrape()
+    const { turnCpuMs: scrapeTurnMs } = await turns(scrape)
+    const usedMiB = await afterOneEach(started, how.pipelines)
+    const metricsMB = (await scrape()) / 1e6
+    const checked = configuration.replaceAll(`port = ${port}\n`, `port = ${await freePort()}\n`)
+    const checkCpuMs = await check(checked)
+    return {
+      restMiB,
+      usedMiB,
+      startCpuMs,
+      checkCpuMs,
+      reloadCpuMs,
+      reloadTurnMs,
+      scrapeTurnMs,
+      metricsMB,
+    }
+  })
+
+/** Memory once each pipeline has had an event; NaN: the log has not made all their topics yet, and answers 503. */
+async function afterOneEach(started: StartedHookline, pipelines: number): Promise<number> {
+  try {
+    await postToEach(started, pipelines)
+  } catch {
+    return Number.NaN
+  }
+  await Bun.sleep(SETTLED_MS)
+  return residentMiB(started.pid)
+}
+
+/** Milliseconds of the processor that `check` takes. */
+async function check(configuration: string): Promise<number> {
+  using folder = temporaryFolder()
+  await Bun.write(join(folder.path, "pipelines.conf"), `${configuration}[admin]\nlisten = off\n`)
+  const child = Bun.spawn([process.execPath, PROGRAM, "check"], {
+    cwd: folder.path,
+    stdio: ["ignore", "ignore", "ignore"],
+  })
+  if ((await child.exited) !== 0) throw new Error(`check ended with status ${child.exitCode}`)
+  return Number(child.resourceUsage()!.cpuTime.total) / 1000
+}

@@ -1,21 +1,19 @@
 import type { BenchKafka } from "./kafka.ts"
-import { machine } from "./machine.ts"
 import { withTarget } from "./measure.ts"
 import { closed } from "./parts.ts"
 import { residentMiB } from "./process.ts"
-import { today, type SoakResult } from "./results.ts"
-import type { Target } from "./target.ts"
+import { hereAndNow, type SoakResult } from "./results.ts"
+import { targetNamed } from "./targets.ts"
 
-const CONNECTIONS = 64
-const EVERY_S = 5
+const [TARGET, CONNECTIONS, EVERY_S] = ["hookline-hmac", 64, 5] as const
 
 /**
  * Keeps a target under as much load as it takes, and watches its memory.
  *
  * @throws Error when fewer records reached the topic than requests were answered
  */
-export function soak(target: Target, seconds: number, kafka: BenchKafka): Promise<SoakResult> {
-  return withTarget(target, kafka, async ({ pid }, run) => {
+export function soak(seconds: number, kafka: BenchKafka): Promise<SoakResult> {
+  return withTarget(targetNamed(TARGET), kafka, async ({ pid }, run) => {
     const memory = [residentMiB(pid)]
     const watch = setInterval(() => {
       memory.push(residentMiB(pid))
@@ -24,18 +22,8 @@ export function soak(target: Target, seconds: number, kafka: BenchKafka): Promis
     }, EVERY_S * 1000)
     try {
       const { requests: events, p99, cpuPerEvent } = await run(closed(CONNECTIONS), seconds)
-      return {
-        measured: today(),
-        machine: machine(),
-        target: target.name,
-        connections: CONNECTIONS,
-        seconds,
-        events,
-        p99,
-        cpuPerEvent,
-        everySeconds: EVERY_S,
-        memory,
-      }
+      const how = { target: TARGET, connections: CONNECTIONS, seconds, everySeconds: EVERY_S }
+      return { ...hereAndNow(), ...how, events, p99, cpuPerEvent, memory }
     } finally {
       clearInterval(watch)
     }

@@ -1,7 +1,6 @@
 import { steadyMs } from "../src/clock/clock.ts"
 import { makeSigner } from "../src/verify/presets/providers.ts"
-import { post } from "./load.ts"
-import type { Load, Traffic } from "./traffic.ts"
+import { post, type Load, type Traffic } from "./load.ts"
 
 /** Something that is measured. */
 export interface Target {
@@ -15,6 +14,8 @@ export interface Target {
   readonly isReceiver: boolean
   /** How many partitions its topic has; otherwise as many as those of the others. */
   readonly partitions?: number | undefined
+  /** Topics that it needs beside its own. */
+  readonly idleTopics?: readonly string[]
   /** False for what answers before Kafka has acknowledged; such a peer promises less. */
   readonly waitsForAcknowledgement?: boolean | undefined
   /** The key by which it expects bodies to be signed, as GitHub signs them. */

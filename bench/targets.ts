@@ -1,5 +1,5 @@
 import { bare, hookline } from "./hookline.ts"
-import { loneProducer } from "./lone-producer.ts"
+import { loneProducer } from "./producer.ts"
 import { peer } from "./peer.ts"
 import type { Target } from "./target.ts"
 
@@ -30,6 +30,8 @@ export const targets: readonly Target[] = [
     env: { ANSWER: "queued" },
   }),
 ]
+
+export const isHookline = ({ title }: Target): boolean => title.startsWith("Hookline")
 
 /** @throws Error when there is no target of the name */
 export function targetNamed(name: string): Target {

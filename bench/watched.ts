@@ -17,9 +17,9 @@ import { paced } from "../test/support/paced.ts"
 import { memoryOf } from "../test/support/renderer.ts"
 import { readFlags } from "./flags.ts"
 import { hookline, postOne } from "./hookline.ts"
-import { machine } from "./machine.ts"
-import { median } from "./median.ts"
+import { median } from "./measure.ts"
 import { cpuMicroseconds } from "./process.ts"
+import { machine } from "./results.ts"
 
 const PER_SECOND = 1000
 const LISTED = 10_000

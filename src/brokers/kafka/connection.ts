@@ -1,3 +1,4 @@
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import { apiVersionsV1, apiVersionsV3, type Connection, protocolErrors } from "@platformatic/kafka"
 import { within } from "../../clock/clock.ts"
 import { type EndpointOptions, formatEndpoint, parseEndpoint } from "../../config/sections/endpoint.ts"
@@ -216,7 +217,7 @@ async function versionsOf(socket: BrokerSocket): ReturnType<typeof apiVersionsV3
   try {
     return await apiVersionsV3.api.async(raw, NAME, VERSION)
   } catch (error) {
-    if (errorCodeOf(error) !== UNSUPPORTED_VERSION) throw error
+    if (errorCodeOf(error) !== ERROR.UNSUPPORTED_VERSION) throw error
     return apiVersionsV1.api.async(raw, NAME, VERSION)
   }
 }
@@ -228,4 +229,3 @@ const asConnection = (socket: BrokerSocket): Connection => socket as unknown as 
 const RENEWED_AT = 0.8
 const NAME = "hookline"
 const VERSION = "1"
-const UNSUPPORTED_VERSION = 35

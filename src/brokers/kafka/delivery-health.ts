@@ -1,4 +1,5 @@
-import { INVALID_TIMESTAMP, errorNameOf, type ErrorAction } from "./error-actions.ts"
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
+import { errorNameOf, type ErrorAction } from "./error-actions.ts"
 import { FAILING_MS, FAILURE_REMEMBERED_MS } from "./timeouts.ts"
 
 /**
@@ -27,7 +28,7 @@ export class DeliveryHealth {
   rejected(action: ErrorAction, errorCode: number, nowMs: number): void {
     // an error of a record says nothing about the partition
     const isRecord =
-      (action === "isolate" && errorCode !== INVALID_TIMESTAMP) || action === "retry_then_isolate"
+      (action === "isolate" && errorCode !== ERROR.INVALID_TIMESTAMP) || action === "retry_then_isolate"
     if (isRecord) return
     this.#failed(nowMs, action === "refuse" || action === "isolate")
     this.#reason = `error ${errorNameOf(errorCode)}`

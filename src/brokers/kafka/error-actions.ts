@@ -81,13 +81,3 @@ export function errorNameOf(errorCode: number): string {
 const NAMES: ReadonlyMap<number, string> = new Map(
   Object.entries(protocolErrors).map(([name, { code }]) => [code, name]),
 )
-
-export const UNKNOWN_TOPIC = 3
-export const MESSAGE_TOO_LARGE = 10
-export const INVALID_TOPIC = 17
-export const RECORD_LIST_TOO_LARGE = 18
-export const TOPIC_NOT_ALLOWED = 29
-export const CLUSTER_NOT_ALLOWED = 31
-export const INVALID_TIMESTAMP = 32
-export const TOPIC_EXISTS = 36
-export const DUPLICATE_SEQUENCE = 46

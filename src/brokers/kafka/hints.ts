@@ -1,3 +1,4 @@
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import type { Sasl } from "./auth/sasl.ts"
 import {
   CLIENT_CERTIFICATE,
@@ -35,14 +36,18 @@ export function hintOf(
   if (reason === NO_TLS || (hasTls && isSilent && phase === "connect"))
     return `the listener may not use TLS: try ${protocol(false, hasSasl)}`
   const code = errorCodeOf(error)
-  if (code === UNSUPPORTED_SASL_MECHANISM) {
+  if (code === ERROR.UNSUPPORTED_SASL_MECHANISM) {
     const { mechanisms = [] } = responseOf<{ mechanisms?: readonly string[] }>(error) ?? {}
     return `the listener does not offer ${sasl?.mechanism}: set sasl_mechanism to one of ${mechanisms.join(", ")}`
   }
-  if (isTokenRejected(error) || (code === SASL_AUTHENTICATION_FAILED && sasl?.mechanism === "OAUTHBEARER"))
+  if (
+    isTokenRejected(error) ||
+    (code === ERROR.SASL_AUTHENTICATION_FAILED && sasl?.mechanism === "OAUTHBEARER")
+  )
     return "the broker rejects the access token: compare its issuer, audience and scope with what the broker expects"
-  if (code === SASL_AUTHENTICATION_FAILED) return "check sasl_username and sasl_password"
-  if (code === ILLEGAL_SASL_STATE) return `the listener does not use SASL: set ${protocol(hasTls, false)}`
+  if (code === ERROR.SASL_AUTHENTICATION_FAILED) return "check sasl_username and sasl_password"
+  if (code === ERROR.ILLEGAL_SASL_STATE)
+    return `the listener does not use SASL: set ${protocol(hasTls, false)}`
   if (isSilent && hasSasl && !hasTls) return `the listener may require TLS: try ${protocol(true, true)}`
   if (!isSilent || hasSasl) return undefined
   const certificate = hasTls ? ", or a client certificate (ssl_certificate_location)" : ""
@@ -51,7 +56,3 @@ export function hintOf(
 
 const protocol = (hasTls: boolean, hasSasl: boolean): string =>
   `security_protocol = ${hasSasl ? "sasl_" : ""}${hasTls ? "ssl" : "plaintext"}`
-
-const UNSUPPORTED_SASL_MECHANISM = 33
-const ILLEGAL_SASL_STATE = 34
-const SASL_AUTHENTICATION_FAILED = 58

@@ -1,7 +1,7 @@
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import { HooklineError } from "../../errors.ts"
 import { BrokerPool } from "./broker-pool.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
-import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
 import { partial, unavailable } from "./failure.ts"
 import { METADATA, type Metadata } from "./metadata.ts"
 import { READ_TIMEOUT_MS } from "./timeouts.ts"
@@ -78,10 +78,14 @@ export class Leaders {
   async #find(topic: string): Promise<Led[]> {
     const { brokers, topics } = await this.#metadata([topic])
     const found = topics.find(({ name }) => name === topic)
-    if (found === undefined || found.errorCode === UNKNOWN_TOPIC || found.errorCode === INVALID_TOPIC) {
+    if (
+      found === undefined ||
+      found.errorCode === ERROR.UNKNOWN_TOPIC_OR_PARTITION ||
+      found.errorCode === ERROR.INVALID_TOPIC_EXCEPTION
+    ) {
       throw new HooklineError("no_topic", `topic ${topic} does not exist`)
     }
-    if (found.errorCode === TOPIC_NOT_ALLOWED) {
+    if (found.errorCode === ERROR.TOPIC_AUTHORIZATION_FAILED) {
       throw new HooklineError("refused", `this client is not authorized to read topic ${topic}`)
     }
     const byLeader = Map.groupBy(found.partitions, ({ leaderId }) => leaderId)

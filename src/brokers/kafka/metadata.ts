@@ -1,3 +1,4 @@
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import {
   initProducerIdV0,
   initProducerIdV2,
@@ -14,7 +15,6 @@ import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import { BrokerPool } from "./broker-pool.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
-import { CLUSTER_NOT_ALLOWED } from "./error-actions.ts"
 import {
   AUTHENTICATION_FAILED,
   brokerFailureOf,
@@ -188,7 +188,7 @@ export class ClusterMetadata {
 
   #unavailable(error: unknown): void {
     const code = errorCodeOf(error)
-    const isForbidden = code === CLUSTER_NOT_ALLOWED
+    const isForbidden = code === ERROR.CLUSTER_AUTHORIZATION_FAILED
     const reason = isForbidden ? "not authorized for idempotent writes" : reasonOf(error)
     this.#problem = `Kafka unavailable: ${isForbidden ? reason : explain(error)}`
     const kind = isOutage(reason) ? "outage" : reason

@@ -1,16 +1,11 @@
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import { doubled } from "../../clock/backoff.ts"
 import type { PublishError } from "../../errors.ts"
 import { type Accumulator, MAX_RECORDS, PendingQueue, type PendingRecord } from "./accumulator.ts"
 import { EncodedBatch } from "./encoded-batch.ts"
 import { compressBatch } from "./compression.ts"
 import { DeliveryHealth } from "./delivery-health.ts"
-import {
-  DUPLICATE_SEQUENCE,
-  errorActionOf,
-  MESSAGE_TOO_LARGE,
-  errorNameOf,
-  UNKNOWN_TOPIC,
-} from "./error-actions.ts"
+import { errorActionOf, errorNameOf } from "./error-actions.ts"
 import { isPlaced } from "../placement.ts"
 import * as errors from "./publish-errors.ts"
 import { encodeBatch } from "./record-batch.ts"
@@ -93,7 +88,7 @@ export class Partition {
         if (compression !== "none") compressBatch(batch, compression, memory)
         if (batch.compressing !== undefined || batch.bytes.length <= this.topic.maxMessageBytes)
           return (this.batch = batch)
-        this.#isolate(records, MESSAGE_TOO_LARGE)
+        this.#isolate(records, ERROR.MESSAGE_TOO_LARGE)
       } catch (error) {
         const line = { topic: this.topic.name, records: records.length, err: error }
         this.topic.context.log.error(line, "batch can't be encoded; its events get 503")
@@ -111,7 +106,7 @@ export class Partition {
     if (this.batch !== batch) return false
     if (!isWanted) return (this.expire(nowMs), false)
     this.batch = undefined
-    this.#isolate(batch.records, MESSAGE_TOO_LARGE)
+    this.#isolate(batch.records, ERROR.MESSAGE_TOO_LARGE)
     return false
   }
 
@@ -126,7 +121,7 @@ export class Partition {
     if (batch.isCancelled) return this.giveUp()
     switch (action) {
       case "retry_batch":
-        if (errorCode === UNKNOWN_TOPIC) this.#sequence.expectNewLog()
+        if (errorCode === ERROR.UNKNOWN_TOPIC_OR_PARTITION) this.#sequence.expectNewLog()
         return this.#retry(batch, nowMs)
       case "retry_bounded":
         if (++batch.attempts >= ATTEMPTS) return this.#refuse(errors.batchRefused(this.topic.name, errorCode))
@@ -213,7 +208,7 @@ export class Partition {
   #stored(batch: Batch, errorCode: number, baseOffset: number, nowMs: number): void {
     const { records } = batch
     const isAnother =
-      errorCode === DUPLICATE_SEQUENCE ? !batch.isUncertain : this.#sequence.isBehind(baseOffset)
+      errorCode === ERROR.DUPLICATE_SEQUENCE_NUMBER ? !batch.isUncertain : this.#sequence.isBehind(baseOffset)
     if (isAnother) return this.#offsetBehind(baseOffset)
     this.health.acknowledged(nowMs)
     this.#sequence.acknowledged(records.length, baseOffset)

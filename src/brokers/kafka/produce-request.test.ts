@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { produceV11, produceV7, produceV8, produceV9, Writer } from "@platformatic/kafka"
+import { produceV7, produceV9, Writer } from "@platformatic/kafka"
 import { pino } from "pino"
 import { Accumulator } from "./accumulator.ts"
 import { BatchMemory } from "./batch-memory.ts"
@@ -9,7 +9,7 @@ import { byTopic, decodeResponse } from "./produce-request.ts"
 import { ProducerId } from "./epoch-and-sequence.ts"
 
 const LONG_NAME = "ü".repeat(100)
-const VERSIONS = [produceV7, produceV8, produceV9, produceV11].map(({ api }) => ({
+const VERSIONS = [produceV7, produceV9].map(({ api }) => ({
   version: api.version,
   compact: api.version >= 9,
 }))
@@ -55,7 +55,7 @@ function response(version: number, topics: [name: string, said: PartitionRespons
         (_, { index, errorCode, baseOffset, errors = [], message = null }) => {
           writer.appendInt32(index).appendInt16(errorCode).appendInt64(baseOffset)
           writer.appendInt64(-1n).appendInt64(5n)
-          if (version >= 8) {
+          if (compact) {
             writer.appendArray(
               errors,
               (_, error, at) => {

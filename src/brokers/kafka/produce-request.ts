@@ -1,10 +1,10 @@
-import { produceV11, produceV7, produceV8, produceV9 } from "@platformatic/kafka"
+import { produceV7, produceV9 } from "@platformatic/kafka"
 import type { KafkaConnection } from "./connection.ts"
 import type { Batch } from "./partition.ts"
 import { ACKNOWLEDGE_TIMEOUT_MS } from "./timeouts.ts"
 
-/** Kafka 4 and 3, 2.4, 2.1. */
-const VERSIONS = [produceV11, produceV9, produceV8, produceV7]
+/** Newer ones have nothing that is needed. Old releases, and Event Hubs, speak the second. */
+const VERSIONS = [produceV9, produceV7]
 
 /** Sends batches, one a partition, with acks=all. */
 export function produce(
@@ -35,7 +35,7 @@ export function produce(
  *               topics: name string | partitions: index int32 | records bytes
  *     response: topics: name string | partitions: index int32 | error int16 | base_offset int64
  *                   log_append_time_ms int64 | log_start_offset int64
- *                   from 8: record_errors: index int32 | message string; error_message string
+ *                   from 9: record_errors: index int32 | message string; error_message string
  *               throttle_time_ms int32
  *
  * From 9 on lengths are varints of one more, 0 for none, and each structure ends in tagged fields; before, arrays and bytes
@@ -44,7 +44,6 @@ export function produce(
  * A hot path, of which each partition of a request has its share: written here since the client library makes some ten
  * objects a partition, and takes messages, not the encoded batches that a retry must repeat.
  */
-const FIRST_WITH_MESSAGES = 8
 const FIRST_COMPACT = 9
 const ALL_IN_SYNC = -1
 
@@ -179,7 +178,7 @@ export function decodeResponse(body: Buffer, version: number, sent: BatchesByTop
       const errorCode = body.readInt16BE(at + 4)
       const baseOffset = body.readInt32BE(at + 6) * 2 ** 32 + body.readUInt32BE(at + 10)
       at += PARTITION_BYTES
-      if (version >= FIRST_WITH_MESSAGES) {
+      if (compact) {
         for (let errors = count(); errors > 0; errors--) {
           at += 4
           string()

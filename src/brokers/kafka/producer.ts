@@ -1,4 +1,5 @@
 import { steadyMs } from "../../clock/clock.ts"
+import { sweepDeadlines } from "../../clock/deadlines.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
@@ -13,7 +14,7 @@ import { LeaderSender, type SenderContext } from "./leader-sender.ts"
 import { ClusterMetadata, type Metadata } from "./metadata.ts"
 import { closing, deadlinePassed, recordTooLarge } from "./publish-errors.ts"
 import { recordBytes } from "./record-batch.ts"
-import { EXPIRE_MS, MAX_MESSAGE_BYTES_MS, REFRESH_MS } from "./timeouts.ts"
+import { MAX_MESSAGE_BYTES_MS, REFRESH_MS } from "./timeouts.ts"
 import { Topic } from "./topic.ts"
 
 interface KafkaDependencies {
@@ -53,7 +54,7 @@ export class KafkaProducer implements YieldingBroker {
   #pending = 0
   readonly #drained = Promise.withResolvers<void>()
   #closed: Promise<void> | undefined
-  #expiry: Timer | undefined
+  readonly #sweep = sweepDeadlines(() => this.#expire())
 
   /** @throws OptionError `config` of a certificate or key that can't be used */
   constructor(options: KafkaOptions, { log, metrics, isUnreadable }: KafkaDependencies) {
@@ -108,7 +109,7 @@ export class KafkaProducer implements YieldingBroker {
       })
       this.#pending++
       this.#busy.add(topic)
-      this.#expiry ??= setTimeout(() => this.#expire(), EXPIRE_MS)
+      this.#sweep()
       const partition = topic.add(pending)
       if (partition !== undefined) return this.#senders.get(partition.leader)?.enqueue(partition)
       this.#unkeyed.add(topic)
@@ -143,7 +144,6 @@ export class KafkaProducer implements YieldingBroker {
 
   async #close(): Promise<void> {
     if (this.#pending > 0) await this.#drained.promise
-    clearTimeout(this.#expiry)
     for (const sender of this.#senders.values()) sender.close()
     this.#cluster.close()
     this.#client.tokens?.close()
@@ -188,14 +188,14 @@ export class KafkaProducer implements YieldingBroker {
     for (const leader of topic.leaders()) if (this.#senders.get(leader)?.schedule() === true) return
   }
 
-  /** Rejects what is past its deadline, as long as anything is pending. */
-  #expire(): void {
+  /** Rejects what is past its deadline. @returns whether anything is pending */
+  #expire(): boolean {
     const nowMs = steadyMs()
     for (const topic of this.#busy) {
       topic.expire(nowMs)
       if (topic.isIdle) this.#busy.delete(topic)
     }
-    this.#expiry = this.#pending > 0 ? setTimeout(() => this.#expire(), EXPIRE_MS) : undefined
+    return this.#pending > 0
   }
 
   /** Names for the next metadata request: of topics with pending records, those that are unknown yet, and some of the others, in turn. */

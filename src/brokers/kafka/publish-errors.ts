@@ -1,13 +1,6 @@
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import { PublishError } from "../../errors.ts"
-import {
-  CLUSTER_NOT_ALLOWED,
-  INVALID_TIMESTAMP,
-  INVALID_TOPIC,
-  MESSAGE_TOO_LARGE,
-  errorNameOf,
-  RECORD_LIST_TOO_LARGE,
-  TOPIC_NOT_ALLOWED,
-} from "./error-actions.ts"
+import { errorNameOf } from "./error-actions.ts"
 
 /*
  * Why a record is not published. The code of the error decides the sender's answer: `record_too_large` is 413 or a dead
@@ -44,9 +37,9 @@ export function topicRefused(topic: string, errorCode: number): PublishError {
 }
 
 const TOPIC_REFUSALS: { readonly [errorCode: number]: string } = {
-  [INVALID_TOPIC]: "invalid topic name",
-  [TOPIC_NOT_ALLOWED]: "this client is not authorized to write to it",
-  [CLUSTER_NOT_ALLOWED]: "this client is not authorized for idempotent writes",
+  [ERROR.INVALID_TOPIC_EXCEPTION]: "invalid topic name",
+  [ERROR.TOPIC_AUTHORIZATION_FAILED]: "this client is not authorized to write to it",
+  [ERROR.CLUSTER_AUTHORIZATION_FAILED]: "this client is not authorized for idempotent writes",
 }
 
 /** @param limit Infinity: not known. Without the record's size: `spool status` counts records by this text */
@@ -58,9 +51,9 @@ export const recordTooLarge = (topic: string, limit: number): PublishError =>
 
 /** A batch of this record alone was rejected. @param limit as of `recordTooLarge` */
 export function recordRefused(topic: string, errorCode: number, limit: number): PublishError {
-  if (errorCode === MESSAGE_TOO_LARGE || errorCode === RECORD_LIST_TOO_LARGE)
+  if (errorCode === ERROR.MESSAGE_TOO_LARGE || errorCode === ERROR.RECORD_LIST_TOO_LARGE)
     return recordTooLarge(topic, limit)
-  const clock = errorCode === INVALID_TIMESTAMP ? "; check this machine's clock" : ""
+  const clock = errorCode === ERROR.INVALID_TIMESTAMP ? "; check this machine's clock" : ""
   return new PublishError(
     "refused",
     `topic ${topic}: Kafka rejects the record with error ${errorNameOf(errorCode)}${clock}`,

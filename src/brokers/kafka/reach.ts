@@ -1,10 +1,10 @@
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import { counted } from "../../config/file/nearest.ts"
 import { formatEndpoint, type EndpointOptions } from "../../config/sections/endpoint.ts"
 import { type AccessToken, type AccessTokens, TokenFailure } from "./auth/access-tokens.ts"
 import { KafkaConnection, kafkaClient, type KafkaClient } from "./connection.ts"
 import type { Reached } from "../define-connection.ts"
 import type { KafkaOptions } from "./options.ts"
-import { CLUSTER_NOT_ALLOWED, INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
 import { partial, reasonOf } from "./failure.ts"
 import { METADATA, type Metadata } from "./metadata.ts"
 import { READ_TIMEOUT_MS } from "./timeouts.ts"
@@ -88,12 +88,12 @@ function judge({ errorCode, partitions }: TopicMetadata): {
   readonly state?: string
 } {
   switch (errorCode) {
-    case UNKNOWN_TOPIC:
+    case ERROR.UNKNOWN_TOPIC_OR_PARTITION:
       return { state: "does not exist; a start creates it, where the cluster allows that" }
-    case TOPIC_NOT_ALLOWED:
-    case CLUSTER_NOT_ALLOWED:
+    case ERROR.TOPIC_AUTHORIZATION_FAILED:
+    case ERROR.CLUSTER_AUTHORIZATION_FAILED:
       return { problem: "is not authorized for this client" }
-    case INVALID_TOPIC:
+    case ERROR.INVALID_TOPIC_EXCEPTION:
       return { problem: "has an invalid name" }
     default: {
       const leaderless = partitions.filter(({ leaderId }) => leaderId < 0).length

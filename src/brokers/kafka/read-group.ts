@@ -1,3 +1,4 @@
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import { Admin, Consumer, type ConsumerOptions } from "@platformatic/kafka"
 import type { ConnectionOptions } from "node:tls"
 import { steadyMs } from "../../clock/clock.ts"
@@ -41,7 +42,7 @@ export async function joinKafkaGroup(
     return member
   } catch (error) {
     await member.close()
-    if (errorCodeOf(error) !== GROUP_AUTHORIZATION_FAILED) throw error
+    if (errorCodeOf(error) !== ERROR.GROUP_AUTHORIZATION_FAILED) throw error
     const reason = `the user of the Kafka connection lacks READ on the group ${group}`
     throw new HooklineError("unavailable", reason, { cause: error })
   }
@@ -115,12 +116,10 @@ async function readPaused(admin: Admin, { group, topic }: GroupOfTopic): Promise
     return found?.topics[0]?.partitions[0]?.committedOffset === 1n
   } catch (error) {
     // a user without READ on it can't have paused it
-    if (errorCodeOf(error) === GROUP_AUTHORIZATION_FAILED) return false
+    if (errorCodeOf(error) === ERROR.GROUP_AUTHORIZATION_FAILED) return false
     throw unavailable(error)
   }
 }
-
-const GROUP_AUTHORIZATION_FAILED = 30
 
 const baseOf = (client: KafkaClient) => ({
   clientId: client.clientId,

@@ -1,3 +1,4 @@
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import {
   describeLogDirsV1,
   describeLogDirsV4,
@@ -212,7 +213,7 @@ async function* fetch(
     const { partitionIndex, errorCode, records } = answer
     const position = open.find(({ partition }) => partition === partitionIndex)
     if (position === undefined) continue
-    if (errorCode === OFFSET_OUT_OF_RANGE) {
+    if (errorCode === ERROR.OFFSET_OUT_OF_RANGE) {
       const { next } = position
       await seek(topic, connection, position)
       const end = Math.min(position.next, position.end)
@@ -267,7 +268,6 @@ const ISOLATION = FetchIsolationLevels.READ_COMMITTED
 const ANY_EPOCH = { currentLeaderEpoch: -1, lastFetchedEpoch: -1 }
 const NO_SESSION = 0
 const NO_SESSION_EPOCH = -1
-const OFFSET_OUT_OF_RANGE = 1
 /** Bit of a batch's attributes: its records have the time at which the broker stored it, as their latest time. */
 const LOG_APPEND_TIME = 1 << 3
 const MAX_BYTES = 4 * 1_048_576

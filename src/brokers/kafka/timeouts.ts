@@ -66,8 +66,6 @@ export const CLOSES_REMEMBERED_MS = 10_000
 
 /** Pause before a batch is sent again; `longest` after errors that say nothing about it. */
 export const RETRY_MS = { first: 100, longest: 5000 }
-/** How late a deadline may be noticed. */
-export const EXPIRE_MS = 10
 /** Deadlines further apart do not share a batch: after the first of them it is not sent again. */
 export const DEADLINE_SPREAD_MS = 500
 

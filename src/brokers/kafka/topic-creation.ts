@@ -1,3 +1,4 @@
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import {
   ConfigResourceTypes,
   createTopicsV4,
@@ -9,7 +10,7 @@ import {
 import { Backoff } from "../../clock/backoff.ts"
 import type { KafkaConnection } from "./connection.ts"
 import { partial } from "./failure.ts"
-import { errorNameOf, TOPIC_EXISTS } from "./error-actions.ts"
+import { errorNameOf } from "./error-actions.ts"
 import { CREATE_RETRY_MS, CREATE_TIMEOUT_MS } from "./timeouts.ts"
 
 const DESCRIBE_CONFIGS = [describeConfigsV4, describeConfigsV1]
@@ -96,7 +97,8 @@ function outcomeOf(
 ): Creation {
   if (answer === undefined) return { problem: "no answer about it", isFinal: false }
   const { errorCode, errorMessage } = answer
-  if (errorCode === 0 || errorCode === TOPIC_EXISTS) return { problem: undefined, isFinal: true }
+  if (errorCode === 0 || errorCode === ERROR.TOPIC_ALREADY_EXISTS)
+    return { problem: undefined, isFinal: true }
   return { problem: errorMessage ?? `error ${errorNameOf(errorCode)}`, isFinal: !PASSING.includes(errorCode) }
 }
 

@@ -1,6 +1,7 @@
+import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
+import { rarely } from "../../clock/lasting.ts"
 import type { PublishError } from "../../errors.ts"
 import { Accumulator, PendingQueue, type PendingRecord, type ProducerContext } from "./accumulator.ts"
-import { INVALID_TOPIC, TOPIC_NOT_ALLOWED, UNKNOWN_TOPIC } from "./error-actions.ts"
 import { StaleMetadata, type Metadata } from "./metadata.ts"
 import { Partition } from "./partition.ts"
 import { isPlaced, partitionFor } from "../placement.ts"
@@ -37,7 +38,11 @@ export class Topic {
   #id: string | undefined
   readonly #formerIds = new Set<string>()
   readonly #staleMetadata = new StaleMetadata()
-  #staleLoggedMs = Number.NEGATIVE_INFINITY
+  readonly #staleFound = rarely(STALE_METADATA_LOG_MS, () => {
+    const { log, metrics } = this.accumulator.context
+    metrics.incident("metadata_behind")
+    log.warn({ topic: this.name }, "stale metadata ignored: a broker lags behind")
+  })
   #existed = false
   /** Since when the brokers asked do not know it. */
   #unknownSinceMs: number | undefined
@@ -111,7 +116,7 @@ export class Topic {
   /** Takes what the cluster says of the topic. @returns whether it is to be created */
   update(metadata: TopicMetadata, nowMs: number): boolean {
     const { errorCode } = metadata
-    if (errorCode === UNKNOWN_TOPIC) {
+    if (errorCode === ERROR.UNKNOWN_TOPIC_OR_PARTITION) {
       this.#unknownSinceMs ??= nowMs
       const isCreated = !this.#existed && this.#creation.begin(nowMs)
       if (!this.#creation.isPending && nowMs - this.#unknownSinceMs >= UNKNOWN_TOPIC_MS)
@@ -119,7 +124,7 @@ export class Topic {
       return isCreated
     }
     this.#unknownSinceMs = undefined
-    if (errorCode === INVALID_TOPIC || errorCode === TOPIC_NOT_ALLOWED) {
+    if (errorCode === ERROR.INVALID_TOPIC_EXCEPTION || errorCode === ERROR.TOPIC_AUTHORIZATION_FAILED) {
       this.#refusalCode = errorCode
       this.#become("refused")
     } else if (errorCode === 0 && metadata.partitions.length > 0) {
@@ -171,7 +176,7 @@ export class Topic {
     const isOther = id !== undefined && this.#id !== undefined && id !== this.#id
     const isFewer = id === undefined && count < this.partitions.length
     const contradicts = isFewer || (isOther && this.#formerIds.has(id))
-    if (this.#staleMetadata.isStale(contradicts, nowMs)) return this.#logStale(nowMs)
+    if (this.#staleMetadata.isStale(contradicts, nowMs)) return this.#staleFound()
     if (isOther) this.#formerIds.add(this.#id!)
     this.#id = id ?? this.#id
     if (isOther || isFewer) {
@@ -206,14 +211,7 @@ export class Topic {
       if (!partition.updateLeader(leaderId, leaderEpoch ?? -1, nowMs)) isStale = true
     }
     this.#byLeader = Map.groupBy(this.partitions, ({ leader }) => leader)
-    if (isStale) this.#logStale(nowMs)
-  }
-
-  #logStale(nowMs: number): void {
-    if (nowMs - this.#staleLoggedMs < STALE_METADATA_LOG_MS) return
-    this.#staleLoggedMs = nowMs
-    this.accumulator.context.metrics.incident("metadata_behind")
-    this.accumulator.context.log.warn({ topic: this.name }, "stale metadata ignored: a broker lags behind")
+    if (isStale) this.#staleFound()
   }
 
   #become(state: Topic["state"]): void {

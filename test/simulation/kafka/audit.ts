@@ -127,5 +127,5 @@ export class Audit {
 
 /** A batch that the connection was closed on so often is split: docs/limits.md. */
 const CLOSES = 3
-/** How late a deadline is noticed, at most: EXPIRE_MS, and a turn. */
+/** How late a deadline is noticed, at most: SWEEP_MS, and a turn. */
 const LATE_MS = 12

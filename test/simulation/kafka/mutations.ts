@@ -150,12 +150,7 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     "    if (!batch.inFlight) this.giveUp()\n  }\n\n  /** Rejects all records; a batch in flight",
     "  }\n\n  /** Rejects all records; a batch in flight",
   ),
-  kafka(
-    "deadlines are looked at in time",
-    "timeouts.ts",
-    "export const EXPIRE_MS = 10\n",
-    "export const EXPIRE_MS = 100\n",
-  ),
+  kafka("deadlines are looked at in time", QUEUE, "const SWEEP_MS = 10\n", "const SWEEP_MS = 100\n"),
   kafka(
     "requests get smaller when the broker closes the connection on large ones",
     "request-limit.ts",

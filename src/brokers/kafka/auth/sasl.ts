@@ -1,3 +1,4 @@
+import { ERROR } from "../../../kafka-listener/protocol/error-codes.ts"
 import {
   AuthenticationError,
   saslAuthenticateV0,
@@ -88,7 +89,8 @@ export async function authenticate(
       throw new TokenRejected("the broker rejected the access token")
     return Number(sessionLifetimeMs ?? 0)
   } catch (error) {
-    if (errorCodeOf(error) !== SASL_AUTHENTICATION_FAILED && !(error instanceof TokenRejected)) throw error
+    if (errorCodeOf(error) !== ERROR.SASL_AUTHENTICATION_FAILED && !(error instanceof TokenRejected))
+      throw error
     throw new AuthenticationError("SASL authentication failed", { cause: error as Error })
   }
 }
@@ -103,5 +105,3 @@ async function exchange(connection: Connection, sasl: Sasl, api: AuthenticateApi
   const algorithm = mechanism === "SCRAM-SHA-256" ? "SHA-256" : "SHA-512"
   return saslScramSha.authenticate(api, connection, algorithm, username, password)
 }
-
-const SASL_AUTHENTICATION_FAILED = 58

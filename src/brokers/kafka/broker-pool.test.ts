@@ -32,7 +32,6 @@ function poolOfOne() {
   const pool = new BrokerPool({
     clientId: "test",
     bootstrap: [{ host: "127.0.0.1", port: 9092 }],
-    security: {},
     hasAnswered: false,
     connect,
   })

@@ -7,7 +7,7 @@ import type { AccessTokens } from "./auth/access-tokens.ts"
 import { authenticate, authentication, SASL_AUTHENTICATE, type Sasl } from "./auth/sasl.ts"
 import type { CredentialTelemetry } from "./auth/credential-telemetry.ts"
 import { TlsFiles } from "./auth/tls-files.ts"
-import { BrokerSocket, type SocketOptions } from "./broker-socket.ts"
+import { BrokerSocket } from "./broker-socket.ts"
 import { AUTHENTICATION_FAILED, BrokerFailure, errorCodeOf, reasonOf } from "./failure.ts"
 import { hintOf } from "./hints.ts"
 import type { KafkaOptions } from "./options.ts"
@@ -20,11 +20,12 @@ export interface KafkaClient {
   readonly bootstrap: readonly EndpointOptions[]
   /** Set until the files of the options could be read. @throws OptionError `config` while they can't be */
   readCredentials?: (() => void) | undefined
-  readonly security: { readonly tls?: SocketOptions["tls"]; readonly sasl?: Sasl }
-  /** What `security.tls` has. */
-  readonly tlsFiles?: TlsFiles
+  /** undefined: connections are not encrypted. */
+  readonly tlsFiles?: TlsFiles | undefined
+  /** undefined: connections don't authenticate. */
+  readonly sasl?: Sasl | undefined
   /** Where brokers are shown an access token; to be closed with the last connection. */
-  readonly tokens?: AccessTokens
+  readonly tokens?: AccessTokens | undefined
   readonly connect: typeof BrokerSocket.connect
   /** Set once a broker has answered: the configuration fits one. */
   hasAnswered: boolean
@@ -48,7 +49,6 @@ export function kafkaClient(
   if (!isUnreadable) return { ...client, ...credentials(options, telemetry) }
   const later: KafkaClient = {
     ...client,
-    security: {},
     readCredentials: () =>
       void Object.assign(later, credentials(options, telemetry), { readCredentials: undefined }),
   }
@@ -58,21 +58,11 @@ export function kafkaClient(
 function credentials(
   options: KafkaOptions,
   telemetry: CredentialTelemetry | undefined,
-): Pick<KafkaClient, "security" | "tlsFiles" | "tokens"> {
+): Pick<KafkaClient, "tlsFiles" | "sasl" | "tokens"> {
   const { security_protocol: protocol } = options
   const tlsFiles =
     protocol === "ssl" || protocol === "sasl_ssl" ? new TlsFiles(options, telemetry) : undefined
-  const { sasl, tokens } = authentication(options, telemetry)
-  const known = sasl === undefined ? {} : { sasl }
-  const asked = tokens && { tokens }
-  if (tlsFiles === undefined) return { ...asked, security: known }
-  const security = {
-    ...known,
-    get tls() {
-      return tlsFiles.current
-    },
-  }
-  return { ...asked, security, tlsFiles }
+  return { tlsFiles, ...authentication(options, telemetry) }
 }
 
 /**
@@ -129,11 +119,15 @@ export class KafkaConnection {
     client.readCredentials?.()
     const token = await client.tokens?.get()
     await client.tlsFiles?.refresh()
-    const { tls, sasl } = client.security
+    const { tlsFiles, sasl } = client
     const broker = formatEndpoint(endpoint)
     let raw: BrokerSocket | undefined
     try {
-      raw = await client.connect(endpoint, { clientId: client.clientId, tls, requestTimeoutMs })
+      raw = await client.connect(endpoint, {
+        clientId: client.clientId,
+        tls: tlsFiles?.current,
+        requestTimeoutMs,
+      })
       const { apiKeys } = await versionsOf(raw)
       const versions = new Map(apiKeys.map((api) => [api.apiKey, api]))
       const connection = new KafkaConnection(client, broker, raw, versions)

@@ -13,7 +13,8 @@ import {
 
 /** What a client has of its brokers: how it connects, and whether one has ever answered. */
 interface Client {
-  readonly security: { readonly tls?: object | undefined; readonly sasl?: Sasl }
+  readonly tlsFiles?: object | undefined
+  readonly sasl?: Sasl | undefined
   readonly hasAnswered: boolean
 }
 
@@ -25,10 +26,10 @@ interface Client {
  */
 export function hintOf(
   error: unknown,
-  { security: { tls, sasl }, hasAnswered }: Client,
+  { tlsFiles, sasl, hasAnswered }: Client,
   phase: "connect" | "request",
 ): string | undefined {
-  const [hasTls, hasSasl] = [tls !== undefined, sasl !== undefined]
+  const [hasTls, hasSasl] = [tlsFiles !== undefined, sasl !== undefined]
   const reason = reasonOf(error)
   const isSilent = isClosed(error) && !hasAnswered
   if (reason === CLIENT_CERTIFICATE) return "see ssl_certificate_location and ssl_key_location"

@@ -70,32 +70,17 @@ export const KAFKA = defineConnection({
     return { broker: spool, instance: behind, spool: { file, broker: spool } }
   },
   open: openProducer,
-  async openReader(values) {
-    const { openKafkaReader } = await import("./reader.ts")
-    return openKafkaReader(values)
-  },
-  async joinGroup(values, group, topic) {
-    const { joinKafkaGroup } = await import("./read-group.ts")
-    return joinKafkaGroup(values, group, topic)
-  },
-  async listGroups(values) {
-    const { listKafkaGroups } = await import("./read-group.ts")
-    return listKafkaGroups(values)
-  },
-  async pauseGroup(values, group, topic, isPaused) {
-    const { pauseKafkaGroup } = await import("./read-group.ts")
-    return pauseKafkaGroup(values, { group, topic }, isPaused)
-  },
+  openReader: async (values) => (await import("./reader.ts")).openKafkaReader(values),
+  joinGroup: async (...given) => (await import("./read-group.ts")).joinKafkaGroup(...given),
+  listGroups: async (values) => (await import("./read-group.ts")).listKafkaGroups(values),
+  pauseGroup: async (...given) => (await import("./read-group.ts")).pauseKafkaGroup(...given),
   async dryRun(values, checkDatabase) {
     const { spool } = values
     if (spool !== "off") opening("spool", () => checkDatabase(spoolAt(spool)))
     const { kafkaClient } = await import("./connection.ts")
     kafkaClient(values)
   },
-  async reach(values, topics) {
-    const { reachKafka } = await import("./reach.ts")
-    return reachKafka(values, topics)
-  },
+  reach: async (...given) => (await import("./reach.ts")).reachKafka(...given),
   isSameLog: (a, b) => a.bootstrap_servers.some((server) => b.bootstrap_servers.includes(server)),
   files({ spool }) {
     if (spool === undefined || spool === "off") return []

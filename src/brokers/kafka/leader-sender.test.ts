@@ -77,7 +77,6 @@ class Simulation {
     const client = {
       clientId: "test",
       bootstrap: [ENDPOINT],
-      security: {},
       hasAnswered: false,
       connect: this.connect,
     }

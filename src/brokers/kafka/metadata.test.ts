@@ -24,7 +24,7 @@ const connect = (): Promise<BrokerSocket> => {
 test("an error of this program while metadata is applied is logged once with its stack, and retried with back-off", async () => {
   const logged: { readonly msg: string; readonly err?: { readonly stack: string } }[] = []
   const log = pino({}, { write: (line) => void logged.push(JSON.parse(line)) })
-  const client = { clientId: "test", bootstrap: [ENDPOINT], security: {}, hasAnswered: false, connect }
+  const client = { clientId: "test", bootstrap: [ENDPOINT], hasAnswered: false, connect }
   const attemptsMs: number[] = []
   const { promise: applied, resolve } = Promise.withResolvers<void>()
   const readiness: (true | string)[] = []

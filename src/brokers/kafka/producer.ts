@@ -72,11 +72,9 @@ export class KafkaProducer implements YieldingBroker {
     const memory = new BatchMemory()
     this.#context = { log, metrics, producerId, memory, compression: options.compression_type }
     this.#senderContext = {
+      ...this.#context,
       client,
-      log,
-      metrics,
       unkeyed: this.#unkeyed,
-      producerId,
       maxRequestBytes: options.max_request_bytes,
       maxIdleMs: options.connections_max_idle,
       onFailure: () => {

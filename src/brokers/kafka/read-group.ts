@@ -49,8 +49,12 @@ export async function joinKafkaGroup(
 }
 
 /** @throws HooklineError `unavailable`, `config` */
-export const pauseKafkaGroup = (options: KafkaOptions, of: GroupOfTopic, isPaused: boolean): Promise<void> =>
-  withAdmin(options, (admin) => writePaused(admin, of, isPaused))
+export const pauseKafkaGroup = (
+  options: KafkaOptions,
+  group: string,
+  topic: string,
+  isPaused: boolean,
+): Promise<void> => withAdmin(options, (admin) => writePaused(admin, { group, topic }, isPaused))
 
 const MOST_GROUPS = 1000
 
@@ -131,9 +135,12 @@ const baseOf = (client: KafkaClient) => ({
 
 type Security = Pick<ConsumerOptions<Buffer, Buffer, Buffer, Buffer>, "tls" | "sasl">
 
-function securityOf({ security: { tls, sasl } }: KafkaClient): Security {
+function securityOf({ tlsFiles, sasl }: KafkaClient): Security {
   // without a server name the certificate is checked for the host, be it a name or an address
-  const shown = tls === undefined ? {} : { tls: { ...(tls as ConnectionOptions), rejectUnauthorized: true } }
+  const shown =
+    tlsFiles === undefined
+      ? {}
+      : { tls: { ...(tlsFiles.current as ConnectionOptions), rejectUnauthorized: true } }
   if (sasl === undefined) return shown
   if (sasl.mechanism !== "OAUTHBEARER") return { ...shown, sasl }
   const { mechanism, token, extensions } = sasl

@@ -14,7 +14,7 @@ type TlsKeys = Pick<KafkaOptions, "ssl_ca_location" | "ssl_certificate_location"
 export class TlsFiles {
   readonly #options: TlsKeys
   readonly #telemetry: CredentialTelemetry | undefined
-  #current: Keys
+  current: Keys
   /** Identifies the files as they were last read; undefined at the start. */
   #stamps: string | undefined
 
@@ -22,11 +22,7 @@ export class TlsFiles {
   constructor(options: TlsKeys, telemetry: CredentialTelemetry | undefined) {
     this.#options = options
     this.#telemetry = telemetry
-    this.#current = read(options)
-  }
-
-  get current(): Keys {
-    return this.#current
+    this.current = read(options)
   }
 
   /** Reads the files again if they have changed. */
@@ -43,8 +39,8 @@ export class TlsFiles {
     this.#stamps = stamps
     try {
       const now = read(this.#options)
-      const isChanged = !Bun.deepEquals(now, this.#current)
-      this.#current = now
+      const isChanged = !Bun.deepEquals(now, this.current)
+      this.current = now
       if (isChanged || !isFirst)
         this.#telemetry?.log.info({ files }, "certificates read again; new connections use them")
     } catch (error) {

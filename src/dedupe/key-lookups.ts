@@ -1,4 +1,5 @@
 // Hot path: every event of a pipeline with an embedded store is looked up here.
+import { DeadlineQueue } from "../clock/deadlines.ts"
 import { HooklineError } from "../errors.ts"
 import type { DurableWriter } from "../storage/durable-writer.ts"
 import { BUSY_RETRY_MS, type Failure } from "../storage/serve-database.ts"
@@ -28,9 +29,9 @@ export class KeyLookups {
   readonly #writer: DurableWriter<KeyDatabase>
   readonly #title: string
   readonly #conclude: (key: string, untilMs: number) => KeyClaim
-  #waiting: Lookup[] = []
+  readonly #waiting = new DeadlineQueue<Lookup>((one) => this.#refuse(one))
   /** In the thread. */
-  #asked: Lookup[] = []
+  #asked: readonly Lookup[] = []
   #isHeld = false
 
   /** @param conclude gets a key's expiry in the file; 0: it does not exist */
@@ -46,7 +47,8 @@ export class KeyLookups {
 
   claim(key: string, deadlineMs: number): Promise<KeyClaim> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.push({ key, deadlineMs, resolve, reject }) === 1) setImmediate(this.#ask)
+      this.#waiting.push({ key, deadlineMs, resolve, reject })
+      if (this.#waiting.length === 1) setImmediate(this.#ask)
     })
   }
 
@@ -61,36 +63,35 @@ export class KeyLookups {
 
   /** Rejects those that wait; the thread's answer decides about the others. */
   rejectAll(error: HooklineError): void {
-    for (const { reject } of this.#waiting.splice(0)) reject(error)
+    for (const { reject } of this.#waiting.take()) reject(error)
   }
 
   /** Rejects what is past its deadline. @returns whether anything is left */
   expire(nowMs: number): boolean {
-    let isLeft = false
-    for (const { deadlineMs, reject } of [...this.#waiting, ...this.#asked]) {
-      if (deadlineMs > nowMs) isLeft = true
-      else reject(new HooklineError("unavailable", `${this.#title} did not answer in time`))
-    }
-    this.#waiting = this.#waiting.filter(({ deadlineMs }) => deadlineMs > nowMs)
-    return isLeft
+    this.#waiting.expire(nowMs)
+    const late = this.#asked.filter(({ deadlineMs }) => deadlineMs <= nowMs)
+    for (const one of late) this.#refuse(one)
+    return this.#waiting.length > 0 || late.length < this.#asked.length
+  }
+
+  #refuse({ reject }: Lookup): void {
+    reject(new HooklineError("unavailable", `${this.#title} did not answer in time`))
   }
 
   readonly #ask = (): void => {
-    const lookups = this.#waiting
-    if (lookups.length === 0 || this.#asked.length > 0 || this.#isHeld) return
-    this.#waiting = []
-    this.#asked = lookups
+    if (this.#waiting.length === 0 || this.#asked.length > 0 || this.#isHeld) return
+    const lookups = (this.#asked = this.#waiting.take())
     this.#writer.do("untilOf", [lookups.map(({ key }) => key)], (answer) => {
       this.#asked = []
       if (answer.kind === "busy") {
-        this.#waiting = [...lookups, ...this.#waiting]
+        this.#waiting.putBack(lookups)
         return void setTimeout(this.#ask, BUSY_RETRY_MS)
       }
       for (const [at, { key, resolve, reject }] of lookups.entries()) {
         if (answer.kind === "failed") reject(storeUnavailable(answer))
         else resolve(this.#conclude(key, answer.value[at] ?? 0))
       }
-      if (this.#waiting.length > 0) this.#ask()
+      this.#ask()
     })
   }
 }

@@ -6,7 +6,6 @@ import { HooklineError } from "../errors.ts"
 import type { DedupeKey, KeyJournal } from "../pipeline/record.ts"
 import { DurableWriter, type WriterDependencies } from "../storage/durable-writer.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { JournalReader } from "./journal-reader.ts"
 import { dedupeFileIn, KeyDatabase } from "./key-database.ts"
 import { KeyLookups, storeUnavailable } from "./key-lookups.ts"
 import type { KeyClaim, KeyStore } from "./key-store.ts"
@@ -16,7 +15,9 @@ import { KeyWrites } from "./key-writes.ts"
  * Keys in a file, whose modes are those of storage/durable-writer.ts. A claim is answered from the keys that are not written
  * yet (key-writes.ts), else by a lookup in the file (key-lookups.ts). Both gather while the thread works on the last ones.
  *
- * Claims wait while the journal of a log in the folder is read, and are refused while it can't be (journal-reader.ts).
+ * A log in the folder may have keys of an earlier process in its journal, which is read before the log adds others. Claims wait
+ * meanwhile, and are refused with the log's reason while it is not open. Another journal, of a log that replaces the first one,
+ * is read from its beginning.
  *
  * While another process holds a lock, or the disk stalls, claims and writes are answered at their deadlines. After a failure
  * claims are refused, and unwritten keys stay in memory until the file is open again: no more come than were on their way.
@@ -28,6 +29,8 @@ const TRIM_MS = 1000
 /** Pause between two slices of expired keys, for commits. */
 const TRIM_SLICE_MS = 5
 const MOST_UNWRITTEN = 50_000
+/** Pause before a journal that could not be read is read again. */
+const REREAD_MS = 500
 
 /** Keeps keys in a file of a folder, which is created if missing. One process at a time can. */
 export class SqliteKeys implements KeyStore {
@@ -38,7 +41,8 @@ export class SqliteKeys implements KeyStore {
   readonly #writer: DurableWriter<KeyDatabase>
   readonly #lookups: KeyLookups
   readonly #writes: KeyWrites
-  readonly #journal: JournalReader
+  /** Why the journal can't be read; undefined: it can, is being read, or there is none. */
+  #journalProblem: string | undefined
   readonly #sweep: () => void
   #trimming: Timer | undefined
   #closing: Promise<void> | undefined
@@ -69,7 +73,6 @@ export class SqliteKeys implements KeyStore {
     this.#lookups = new KeyLookups(this.#writer, this.#title, (key, untilMs) =>
       this.#claimOf(Math.max(this.#writes.untilOf(key), untilMs)),
     )
-    this.#journal = new JournalReader(this.#lookups, this.#writes)
     this.#sweep = sweepDeadlines(() => {
       const nowMs = steadyMs()
       const isLookedUp = this.#lookups.expire(nowMs)
@@ -83,8 +86,7 @@ export class SqliteKeys implements KeyStore {
     if (this.#closing !== undefined) throw new HooklineError("unavailable", `${this.#title} is closing`)
     const { failure } = this.#writer
     if (failure !== undefined) throw storeUnavailable(failure)
-    const { problem } = this.#journal
-    if (problem !== undefined) throw new HooklineError("unavailable", problem)
+    if (this.#journalProblem !== undefined) throw new HooklineError("unavailable", this.#journalProblem)
     if (this.#claimOf(this.#writes.untilOf(key)) === "duplicate") return "duplicate"
     if (this.#writes.size >= MOST_UNWRITTEN)
       throw new HooklineError("unavailable", `${this.#title}: ${MOST_UNWRITTEN} keys wait to be written`)
@@ -111,7 +113,10 @@ export class SqliteKeys implements KeyStore {
   }
 
   useJournal(journal: KeyJournal): void {
-    this.#journal.use(journal)
+    if (journal === this.#writes.journal) return
+    this.#writes.journal = journal
+    this.#lookups.hold()
+    void this.#readJournal(journal)
   }
 
   release(): void {}
@@ -126,11 +131,24 @@ export class SqliteKeys implements KeyStore {
 
   async #end(): Promise<void> {
     clearTimeout(this.#trimming)
-    this.#journal.close()
     await this.#writes.drain()
     await this.#writer.close()
     const { notDurable: lost } = this.#writes
     if (lost > 0) this.#log.error({ keys: lost }, `${this.#title} lacks keys of published events`)
+  }
+
+  async #readJournal(journal: KeyJournal): Promise<void> {
+    while (journal === this.#writes.journal && this.#closing === undefined) {
+      const keys = await journal.read().catch((error: HooklineError) => error)
+      if (journal !== this.#writes.journal) return
+      this.#journalProblem = keys instanceof HooklineError ? keys.message : undefined
+      if (!(keys instanceof HooklineError)) {
+        for (const key of keys) this.#writes.addJournaled(key)
+        return this.#lookups.resume()
+      }
+      this.#lookups.rejectAll(keys)
+      await Bun.sleep(REREAD_MS)
+    }
   }
 
   #claimOf(untilMs: number): KeyClaim {

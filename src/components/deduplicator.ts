@@ -76,11 +76,9 @@ function storeOf({ store, store_ca: ca }: { store: string; store_ca: string | un
   return { store, ca: ca === undefined ? undefined : readCas("store_ca", ca) }
 }
 
-/** @internal `now` is in milliseconds since 1970. */
-export function deduplication(
+function deduplication(
   { keyOf, windowMs, keys }: { keyOf: KeyOf; windowMs: number; keys: DedupeKeys },
   { log, metrics, deliveryTimeoutMs }: Pick<ComponentContext, "log" | "metrics" | "deliveryTimeoutMs">,
-  now: () => number = Date.now,
 ): Processor {
   const logWithoutKey = rarely(60_000, (events) =>
     log.warn({ events }, "events without the Deduplicator's key pass unchecked"),
@@ -97,11 +95,11 @@ export function deduplication(
   const conclude = (event: Event, key: string, deadlineMs: number, claim: KeyClaim): Event | Ended => {
     if (claim === "duplicate") return DUPLICATE
     if (claim === "late") return unavailable("duplicate_pending")
-    const withRecord = keys.store.withRecord?.(key, now() + windowMs)
+    const withRecord = keys.store.withRecord?.(key, Date.now() + windowMs)
     event.list?.keys.set(key, event)
     event.onSettled((outcome) => {
       event.list?.keys.delete(key)
-      const untilMs = outcome?.kind === "accepted" ? now() + windowMs : undefined
+      const untilMs = outcome?.kind === "accepted" ? Date.now() + windowMs : undefined
       const kept = keys.end(key, untilMs, deadlineMs, withRecord)
       return kept instanceof Promise ? kept.then(count) : count(kept)
     })

@@ -6,34 +6,33 @@ import { MemoryKeys } from "./memory-keys.ts"
 
 const log = pino({ level: "silent" })
 const soon = (): number => steadyMs() + 5000
-const open = (options: { most?: number } = {}) => {
-  const clock = { ms: 1_000_000 }
-  return { clock, keys: new DedupeKeys(new MemoryKeys({ log, now: () => clock.ms, ...options })) }
-}
+const open = (options: { most?: number } = {}) => ({
+  keys: new DedupeKeys(new MemoryKeys({ log, ...options })),
+})
 
 /** Begins without waiting: a promise says that the key has company. */
 const begin = (keys: DedupeKeys, key: string, deadlineMs = soon()) => keys.begin(key, deadlineMs)
 
 test("those who come meanwhile wait, and are duplicates when the first one was published", async () => {
-  const { keys, clock } = open()
+  const { keys } = open()
   begin(keys, "a")
   const waiting = Promise.all([begin(keys, "a"), begin(keys, "a")])
   expect(await Promise.race([waiting, Bun.sleep(20).then(() => "still waiting")])).toBe("still waiting")
   expect(keys.waiting()).toBe(2)
-  keys.end("a", clock.ms + 1000, soon())
+  keys.end("a", Date.now() + 1000, soon())
   expect(await waiting).toEqual(["duplicate", "duplicate"])
   expect(keys.waiting()).toBe(0)
 })
 
 test("when the first one fails the next one takes its turn, in the order they came, and the rest wait for it", async () => {
-  const { keys, clock } = open()
+  const { keys } = open()
   begin(keys, "a")
   const order: string[] = []
   const waiting = ["second", "third", "fourth"].map(async (name) => {
     const claim = await begin(keys, "a")
     order.push(`${name} ${claim}`)
     if (name === "second") keys.end("a", undefined, soon())
-    if (name === "third") keys.end("a", clock.ms + 1000, soon())
+    if (name === "third") keys.end("a", Date.now() + 1000, soon())
   })
   keys.end("a", undefined, soon())
   await Promise.all(waiting)

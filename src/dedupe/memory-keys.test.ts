@@ -1,21 +1,23 @@
-import { expect, test } from "bun:test"
+import { afterEach, beforeEach, expect, setSystemTime, test } from "bun:test"
 import type { Logger } from "../telemetry/log.ts"
 import { MemoryKeys } from "./memory-keys.ts"
 
+beforeEach(() => setSystemTime(1_800_000_000_000))
+afterEach(() => setSystemTime())
+
 function open(options: { readonly most: number; readonly forgets?: boolean }) {
-  const clock = { ms: 1_000_000 }
   const warnings: object[] = []
   const log = { warn: (fields: object) => warnings.push(fields) } as unknown as Logger
-  const keys = new MemoryKeys({ log, now: () => clock.ms, ...options })
-  const add = (key: string): true => keys.add(key, clock.ms + 600)
-  return { clock, warnings, keys, add }
+  const keys = new MemoryKeys({ log, ...options })
+  const add = (key: string): true => keys.add(key, Date.now() + 600)
+  return { warnings, keys, add }
 }
 
 test("a key that has expired makes room for another one, and the log says nothing", () => {
-  const { keys, add, clock, warnings } = open({ most: 2 })
+  const { keys, add, warnings } = open({ most: 2 })
   add("a")
   add("b")
-  clock.ms += 601
+  setSystemTime(Date.now() + 601)
   for (const key of ["c", "d"]) add(key)
   expect(["a", "b", "c", "d"].map((key) => keys.claim(key))).toEqual([
     "first",

@@ -12,26 +12,14 @@ export class MemoryKeys implements KeyStore {
   readonly #until = new Map<string, number>()
   #entries = this.#until.entries()
   #first: readonly [key: string, untilMs: number] | undefined
-  readonly #now: () => number
   readonly #most: number
   readonly #warnFull: () => void
 
   /**
-   * @param options `now` is in milliseconds since 1970. Beyond `most` keys the oldest are forgotten before they expire, which
-   *   is logged unless `forgets` is true: for keys whose repetition does no harm
+   * @param options beyond `most` keys the oldest are forgotten before they expire, which is logged unless `forgets` is true:
+   *   for keys whose repetition does no harm
    */
-  constructor({
-    log,
-    now = Date.now,
-    most = MOST_KEYS,
-    forgets = false,
-  }: {
-    log: Logger
-    now?: () => number
-    most?: number
-    forgets?: boolean
-  }) {
-    this.#now = now
+  constructor({ log, most = MOST_KEYS, forgets = false }: { log: Logger; most?: number; forgets?: boolean }) {
     this.#most = most
     const text = "the memory of published events is full: the oldest are forgotten before their window"
     this.#warnFull = forgets ? () => {} : rarely(WARN_EVERY_MS, () => log.warn({ most }, text))
@@ -39,11 +27,11 @@ export class MemoryKeys implements KeyStore {
 
   claim(key: string): KeyClaim {
     const until = this.#until.get(key)
-    return until !== undefined && until >= this.#now() ? "duplicate" : "first"
+    return until !== undefined && until >= Date.now() ? "duplicate" : "first"
   }
 
   add(key: string, untilMs: number): true {
-    const now = this.#now()
+    const now = Date.now()
     if (this.#first?.[0] === key) this.#first = undefined
     this.#until.delete(key)
     this.#until.set(key, untilMs)

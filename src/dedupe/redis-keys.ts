@@ -33,17 +33,14 @@ export class RedisKeys implements KeyStore {
   readonly #link: RedisLink
   readonly #name: string
   readonly #log: Logger
-  readonly #now: () => number
   /** Keys that Redis has not acknowledged, with their expiry; sent again after a reconnection. */
   readonly #unsaved = new Map<string, number>()
   readonly #send: RedisLink["send"] = (command, args) => this.#link.send(command, args)
   #waiting = 0
 
-  /** @param deps `now` is in milliseconds since 1970 */
-  constructor(server: RedisServer, { log, now = Date.now }: { log: Logger; now?: () => number }) {
+  constructor(server: RedisServer, { log }: { log: Logger }) {
     this.#name = server.name
     this.#log = log
-    this.#now = now
     this.#link = new RedisLink(server, {
       log,
       connected: async (send) => {
@@ -56,7 +53,7 @@ export class RedisKeys implements KeyStore {
 
   async claim(key: string, deadlineMs: number): Promise<KeyClaim> {
     const unsavedUntilMs = this.#unsaved.get(key)
-    if (unsavedUntilMs !== undefined && unsavedUntilMs >= this.#now()) return "duplicate"
+    if (unsavedUntilMs !== undefined && unsavedUntilMs >= Date.now()) return "duplicate"
     const claim = await this.#before(deadlineMs, this.#tryToClaim(key, deadlineMs))
     if (claim !== undefined) return claim
     this.#waiting++
@@ -132,7 +129,7 @@ export class RedisKeys implements KeyStore {
   }
 
   async #save(key: string, untilMs: number, send: RedisLink["send"]): Promise<void> {
-    const leftMs = untilMs - this.#now()
+    const leftMs = untilMs - Date.now()
     if (leftMs > 0) await send("SET", [PREFIX + key, PUBLISHED, "PX", String(Math.ceil(leftMs))])
     this.#unsaved.delete(key)
   }

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite"
-import { afterEach, beforeEach, expect, test } from "bun:test"
+import { afterEach, beforeEach, expect, setSystemTime, test } from "bun:test"
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -11,24 +11,24 @@ import type { KeyStore } from "./key-store.ts"
 
 let folder: string
 let stores: KeyStore[]
-let clock: { ms: number }
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "hookline-keys-"))
   stores = []
-  clock = { ms: 1_800_000_000_000 }
+  setSystemTime(1_800_000_000_000)
 })
 afterEach(async () => {
   await Promise.all(stores.map((store) => store.close()))
   rmSync(folder, { recursive: true })
+  setSystemTime()
 })
 
 const soon = (): number => steadyMs() + 5000
 const open = (directory = folder): KeyStore => {
-  const store = new SqliteKeys(directory, { log: pino({ level: "silent" }), now: () => clock.ms })
+  const store = new SqliteKeys(directory, { log: pino({ level: "silent" }) })
   stores.push(store)
   return store
 }
-const add = (store: KeyStore, key: string, forMs = 1000) => store.add(key, clock.ms + forMs, soon())
+const add = (store: KeyStore, key: string, forMs = 1000) => store.add(key, Date.now() + forMs, soon())
 const count = (): number => {
   const db = new Database(join(folder, "marks.sqlite"), { readonly: true })
   try {
@@ -46,9 +46,9 @@ test("a key is known until its time has passed, also for a store that is opened 
   await store.close()
 
   const again = open()
-  clock.ms += 1000
+  setSystemTime(Date.now() + 1000)
   expect(await again.claim("a", soon())).toBe("duplicate")
-  clock.ms += 1
+  setSystemTime(Date.now() + 1)
   expect(await again.claim("a", soon())).toBe("first")
   expect(await add(again, "a")).toBe(true)
   expect(await again.claim("a", soon())).toBe("duplicate")
@@ -80,7 +80,7 @@ test("what ran out is deleted, slice by slice, and what did not stays", async ()
   const added = Array.from({ length: 1800 }, (_, n) => add(store, `short ${n}`))
   await Promise.all([...added, add(store, "long", 100_000)])
   expect(count()).toBe(1801)
-  clock.ms += 1001
+  setSystemTime(Date.now() + 1001)
   while (count() > 1) await Bun.sleep(5)
   expect([await store.claim("long", soon()), await store.claim("short 7", soon())]).toEqual([
     "duplicate",
@@ -98,7 +98,7 @@ test("while another process holds the file a key waits for its deadline, and is 
   const store = open()
   const other = new Database(join(folder, "marks.sqlite"))
   other.run("BEGIN IMMEDIATE")
-  expect(await store.add("a", clock.ms + 1000, steadyMs() + 30)).toBe(false)
+  expect(await store.add("a", Date.now() + 1000, steadyMs() + 30)).toBe(false)
   const patient = add(store, "b")
   expect([store.claim("a", soon()), store.ready()]).toEqual(["duplicate", true])
   other.run("ROLLBACK")
@@ -116,7 +116,7 @@ test("keys that a log has gather up to a bound while another process holds the f
   const forgotten = Promise.withResolvers<void>()
   const forget = (id: number): void => void (id === most && forgotten.resolve())
   store.useJournal!({ read: () => Promise.resolve([]), forget })
-  for (let id = 1; id <= most; id++) store.withRecord!(`key ${id}`, clock.ms + 1000).committed(id)
+  for (let id = 1; id <= most; id++) store.withRecord!(`key ${id}`, Date.now() + 1000).committed(id)
   const claim = (key: string): unknown => {
     try {
       return store.claim(key, soon())

@@ -37,7 +37,6 @@ export class SqliteKeys implements KeyStore {
   readonly #directory: string
   readonly #title: string
   readonly #log: Logger
-  readonly #now: () => number
   readonly #writer: DurableWriter<KeyDatabase>
   readonly #lookups: KeyLookups
   readonly #writes: KeyWrites
@@ -47,19 +46,12 @@ export class SqliteKeys implements KeyStore {
   #trimming: Timer | undefined
   #closing: Promise<void> | undefined
 
-  /**
-   * @param deps `now` is in milliseconds since 1970
-   * @throws HooklineError `log_locked`, `log_io`
-   */
-  constructor(
-    directory: string,
-    { log, unopened, now = Date.now }: Pick<WriterDependencies, "log" | "unopened"> & { now?: () => number },
-  ) {
+  /** @throws HooklineError `log_locked`, `log_io` */
+  constructor(directory: string, { log, unopened }: Pick<WriterDependencies, "log" | "unopened">) {
     const location = dedupeFileIn(directory)
     this.#directory = resolve(directory)
     this.#title = location.title
     this.#log = log
-    this.#now = now
     this.#writer = new DurableWriter<KeyDatabase>(location, () => new KeyDatabase(location).close(), {
       log,
       unopened,
@@ -152,12 +144,12 @@ export class SqliteKeys implements KeyStore {
   }
 
   #claimOf(untilMs: number): KeyClaim {
-    return untilMs >= this.#now() ? "duplicate" : "first"
+    return untilMs >= Date.now() ? "duplicate" : "first"
   }
 
   #trimIn(ms: number): void {
     this.#trimming = setTimeout(() => {
-      this.#writer.do("trim", [this.#now()], (answer) => {
+      this.#writer.do("trim", [Date.now()], (answer) => {
         if (this.#closing === undefined)
           this.#trimIn(answer.kind === "done" && answer.value ? TRIM_SLICE_MS : TRIM_MS)
       })

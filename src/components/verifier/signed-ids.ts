@@ -32,17 +32,15 @@ export type ClaimId = (id: string, event: Event) => IdUse | Promise<IdUse>
  * Remembers the signed ids of a provider's requests.
  *
  * @param scheme what the signature covers, and its tolerance in milliseconds; 0: unlimited
- * @param now in milliseconds since 1970
  */
 export function rememberSignedIds(
   provider: string,
   { covers, toleranceMs }: { readonly covers: Coverage; readonly toleranceMs: number },
   context: ComponentContext,
-  now: () => number,
 ): ClaimId {
   const { pipeline, metrics, deliveryTimeoutMs } = context
   const bindsBody = leavesBodyOpen(covers)
-  const keys = openKeys(provider, bindsBody, toleranceMs, context, now)
+  const keys = openKeys(provider, bindsBody, toleranceMs, context)
   const keyOf = keysIn([pipeline, "signed id", provider])
   // a time stamped ahead by the tolerance stays valid for twice as long
   const keepMs = Math.max(KEEP_IDS_MS, 2 * toleranceMs)
@@ -54,7 +52,7 @@ export function rememberSignedIds(
   }
   const end = (key: string, bound: string | undefined, deadlineMs: number, outcome: Outcome | undefined) => {
     if (!isTaken(outcome)) return void keys.end(key, undefined, deadlineMs)
-    const untilMs = now() + keepMs
+    const untilMs = Date.now() + keepMs
     const kept = (bound === undefined ? [key] : [bound, key]).map((it) => keys.end(it, untilMs, deadlineMs))
     if (kept.every((it) => it === true)) return undefined
     return Promise.all(kept).then((all) => count(all.every((it) => it)))
@@ -119,7 +117,6 @@ function openKeys(
   bindsBody: boolean,
   toleranceMs: number,
   { log, acquire, dedupeKeys, sharedDedupeKeys, hasLogFolder }: ComponentContext,
-  now: () => number,
 ): DedupeKeys {
   const shared = sharedDedupeKeys()
   if (shared !== undefined) return shared
@@ -128,7 +125,7 @@ function openKeys(
     name: "signed ids",
     config: provider,
     // ids of signed bodies may be forgotten early: the time check refuses them
-    open: () => new DedupeKeys(new MemoryKeys({ log, now, forgets: !bindsBody && toleranceMs > 0 })),
+    open: () => new DedupeKeys(new MemoryKeys({ log, forgets: !bindsBody && toleranceMs > 0 })),
     close: (it) => it.store.close(),
   })
 }

@@ -96,7 +96,7 @@ class VerifierStep {
     })
     const covers = findFamily(provider)!.covers(values)
     if (covers.id)
-      this.#claimId = rememberSignedIds(name, { covers, toleranceMs: fixed.toleranceMs }, context, now)
+      this.#claimId = rememberSignedIds(name, { covers, toleranceMs: fixed.toleranceMs }, context)
     this.#name = name
     this.#observes = mode === "observe"
     this.#metrics = metrics

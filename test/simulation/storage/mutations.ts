@@ -56,8 +56,8 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   dedupe(
     "only a published event's key is stored",
     "components/deduplicator.ts",
-    `outcome?.kind === "accepted" ? now() + windowMs : undefined`,
-    "now() + windowMs",
+    `outcome?.kind === "accepted" ? Date.now() + windowMs : undefined`,
+    "Date.now() + windowMs",
   ),
   dedupe(
     "an event waits for the one of its key that is under way",

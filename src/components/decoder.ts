@@ -1,7 +1,6 @@
 // Hot path: every event of a pipeline with a Decoder passes here.
 import { isUtf8 } from "node:buffer"
 import { integer, list, oneOf, text } from "../config/options/option-types.ts"
-import { FormFlaw } from "../forms/field.ts"
 import { firstByte, formatOf, type Format } from "../forms/body-format.ts"
 import { parseMultipart } from "../forms/multipart.ts"
 import { parseUrlencoded } from "../forms/urlencoded.ts"
@@ -96,7 +95,7 @@ function decode(
     format === "form"
       ? parseUrlencoded(body)
       : parseMultipart(body, request.headers.get("content-type") ?? "")
-  if (fields instanceof FormFlaw)
+  if (!Array.isArray(fields))
     return refused(fields.rule, fields.problem, fields.rule === "too_many_fields" ? 413 : 400)
   return formToJson(fields, rules)
 }

@@ -108,7 +108,6 @@ function openClient({ url, ca }: RedisServer): Client {
 /** A connection to a server, to the master that Sentinels name, or to a Cluster, that reconnects by itself. */
 export class RedisLink {
   readonly #server: RedisServer
-  readonly #unreachable: string
   readonly #deps: LinkDependencies
   #client: Client | undefined
   #problem: string | undefined
@@ -117,7 +116,6 @@ export class RedisLink {
 
   constructor(server: RedisServer, deps: LinkDependencies = {}) {
     this.#server = server
-    this.#unreachable = unreachable(server.url)
     this.#deps = deps
     this.#problem = `${server.name} is not connected yet`
     void this.#connect()
@@ -154,7 +152,7 @@ export class RedisLink {
 
   async #connect(): Promise<void> {
     const { log, connected } = this.#deps
-    const { name } = this.#server
+    const { name, url } = this.#server
     const client = openClient(this.#server)
     this.#client = client
     // it is no EventTarget
@@ -162,7 +160,7 @@ export class RedisLink {
     client.onclose = () =>
       this.#fail(
         client,
-        `${name} ${this.#problem === undefined ? "closed the connection" : this.#unreachable}`,
+        `${name} ${this.#problem === undefined ? "closed the connection" : unreachable(url)}`,
       )
     const answered = this.#failWhenSilent(client)
     try {
@@ -172,7 +170,7 @@ export class RedisLink {
       await connected?.(send)
     } catch {
       // a command's failure was logged before
-      this.#fail(client, `${name} ${this.#unreachable}`)
+      this.#fail(client, `${name} ${unreachable(url)}`)
     } finally {
       answered()
     }

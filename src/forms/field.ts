@@ -22,15 +22,18 @@ export interface UploadedFile {
 export const MOST_FIELDS = 1000
 
 /** Why a body can't be read as a form. */
-export class FormFlaw {
+export interface FormFlaw {
   readonly rule: "invalid_utf8" | "invalid_form" | "too_many_fields"
   /** Follows "The body "; quotes nothing of it. */
   readonly problem: string
-
-  constructor(rule: FormFlaw["rule"], problem: string) {
-    this.rule = rule
-    this.problem = problem
-  }
 }
 
-export const TOO_MANY_FIELDS = new FormFlaw("too_many_fields", `has more than ${MOST_FIELDS} fields`)
+export const TOO_MANY_FIELDS: FormFlaw = {
+  rule: "too_many_fields",
+  problem: `has more than ${MOST_FIELDS} fields`,
+}
+
+export const notUtf8 = (field: number): FormFlaw => ({
+  rule: "invalid_utf8",
+  problem: `is a form with bytes that are not UTF-8 in field ${field}`,
+})

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer"
-import { FormFlaw, MOST_FIELDS, TOO_MANY_FIELDS, type Field } from "./field.ts"
+import { MOST_FIELDS, notUtf8, TOO_MANY_FIELDS, type Field, type FormFlaw } from "./field.ts"
 
 /*
  * multipart/form-data of a whole body, without copies:
@@ -50,7 +50,7 @@ export function parseMultipart(body: Uint8Array, contentType: string): Field[] |
       bytes.subarray(start, end),
       fields.length + 1,
     )
-    if (field instanceof FormFlaw) return field
+    if ("problem" in field) return field
     fields.push(field)
     at = end + delimiter.length
   }
@@ -60,8 +60,10 @@ const CRLF = Buffer.from("\r\n")
 const DASHES = Buffer.from("--")
 const BLANK_LINE = Buffer.from("\r\n\r\n")
 
-const invalid = (problem: string): FormFlaw =>
-  new FormFlaw("invalid_form", `is not a multipart form: it ${problem}`)
+const invalid = (problem: string): FormFlaw => ({
+  rule: "invalid_form",
+  problem: `is not a multipart form: it ${problem}`,
+})
 
 /** The position after the first boundary that text stands before; -1: there is none. */
 function afterPreamble(bytes: Buffer, delimiter: Buffer): number {
@@ -95,9 +97,6 @@ function readPart(head: Buffer, value: Buffer, number: number): Field | FormFlaw
   }
   return isUtf8(value) ? { name, value: value.toString() } : notUtf8(number)
 }
-
-const notUtf8 = (number: number): FormFlaw =>
-  new FormFlaw("invalid_utf8", `is a form with bytes that are not UTF-8 in field ${number}`)
 
 const PARAMETER = /;[ \t]*([a-z]+\*?)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))[ \t]*/iy
 

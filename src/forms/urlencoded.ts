@@ -1,6 +1,6 @@
 // Hot path: every form passes here.
 import { isUtf8 } from "node:buffer"
-import { FormFlaw, MOST_FIELDS, TOO_MANY_FIELDS, type TextField } from "./field.ts"
+import { MOST_FIELDS, notUtf8, TOO_MANY_FIELDS, type FormFlaw, type TextField } from "./field.ts"
 
 const AMPERSAND = 0x26
 const EQUALS = 0x3d
@@ -29,11 +29,7 @@ export function parseUrlencoded(body: Uint8Array): TextField[] | FormFlaw {
     const equals = pair.indexOf(EQUALS)
     const name = decode(equals === -1 ? pair : pair.subarray(0, equals))
     const value = equals === -1 ? "" : decode(pair.subarray(equals + 1))
-    if (name === undefined || value === undefined)
-      return new FormFlaw(
-        "invalid_utf8",
-        `is a form with bytes that are not UTF-8 in field ${fields.length + 1}`,
-      )
+    if (name === undefined || value === undefined) return notUtf8(fields.length + 1)
     fields.push({ name, value })
     start = end + 1
   }

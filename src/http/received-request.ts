@@ -69,22 +69,18 @@ export class ReceivedRequest implements RequestInfo {
   }
 
   get peerAddress(): string | undefined {
-    return this.#peer()
+    return this.#server.requestIP(this.#request)?.address
   }
 
   /** Taken from a trusted proxy only: a sender could choose the id of another's request. */
   #proxyId(): string | undefined {
     const trustsProxy = this.#route?.trustsProxy
-    const peer = trustsProxy && this.#peer()
+    const peer = trustsProxy && this.peerAddress
     return peer !== undefined && trustsProxy!(peer) ? proxyRequestId(this.headers) : undefined
   }
 
-  #peer(): string | undefined {
-    return this.#server.requestIP(this.#request)?.address
-  }
-
   #findSender(): Sender {
-    const peer = this.#peer()
+    const peer = this.peerAddress
     const trustsProxy = this.#route?.trustsProxy
     return peer === undefined || trustsProxy === undefined
       ? { address: peer ?? "unknown", proxies: 0 }

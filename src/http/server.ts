@@ -1,7 +1,7 @@
 import { steadyMs, within } from "../clock/clock.ts"
 import { Deadlines } from "../clock/deadlines.ts"
 import type { Steps } from "../clock/slices.ts"
-import { hostKey, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { hostKey } from "../config/sections/endpoint.ts"
 import { type AnsweredRequest, OutcomeLog, type Watchers } from "../pipeline/outcome-log.ts"
 import { once } from "../telemetry/handles.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
@@ -113,9 +113,8 @@ export class Servers {
       yield
     }
     for (const [key, group] of groups) {
-      const { tls } = group[0]!
       const handlers = yield* requestHandlers(group, deps, this.#listeners.get(key)?.endpoints)
-      prepared.push({ key, address: group[0]!, tls, handlers })
+      prepared.push([key, group[0]!, handlers])
     }
     const withoutRoutes = yield* requestHandlers([], deps)
     const mountedRoutes = this.#from.mount ? mountable(routes, this.#from.ports) : []
@@ -157,16 +156,16 @@ export class Servers {
     const takeOver: (() => void)[] = []
     using opening = new DisposableStack()
     this.#limitConnections(opening)
-    for (const { key, address, tls, handlers } of prepared) {
+    for (const [key, route, handlers] of prepared) {
       const kept = this.#listeners.get(key)
-      const isShared = sharesPorts || ports.has(address.port)
-      const listener = kept ?? new Listener(address, tls, handlers, { isShared })
+      const isShared = sharesPorts || ports.has(route.port)
+      const listener = kept ?? new Listener(route, route.tls, handlers, { isShared })
       listeners.set(key, listener)
       if (kept === undefined) {
         opening.defer(() => void listener.stop(true))
         continue
       }
-      const change = kept.prepare(tls)
+      const change = kept.prepare(route.tls)
       opening.defer(change.abort)
       takeOver.push(change.takeOver, () => kept.setHandlers(handlers))
     }
@@ -264,13 +263,8 @@ export class Servers {
   }
 }
 
-/** A listener of the next routes, open or not. */
-interface PreparedListener {
-  readonly key: string
-  readonly address: EndpointOptions
-  readonly tls: Bun.TLSOptions | undefined
-  readonly handlers: RequestHandlers
-}
+/** A listener of the next routes, open or not: its key, the first of them, and what becomes of its requests. */
+type PreparedListener = readonly [key: string, route: Route, handlers: RequestHandlers]
 
 const keyOf = ({ pipeline, host, port }: Route): string =>
   port === 0 ? `${pipeline} on ${host}` : `${keyOfHost(host)} ${port}`

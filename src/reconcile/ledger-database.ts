@@ -89,7 +89,10 @@ export class LedgerDatabase extends DurableDatabase {
   }
 
   readonly operations = {
-    progress: (): Progress => this.#progress(),
+    progress: (): Progress => {
+      const row = this.db.query<{ json: string }, []>("SELECT json FROM about").get()
+      return row === null ? { sinceMs: 0, completeMs: 0 } : (JSON.parse(row.json) as Progress)
+    },
 
     save: (changed: Partial<Progress>): void => this.transact(() => this.#save(changed)),
 
@@ -251,12 +254,11 @@ export class LedgerDatabase extends DurableDatabase {
     },
 
     /** The newest first. */
-    certificates: (limit: number): Certificate[] => {
-      return this.db
+    certificates: (limit: number): Certificate[] =>
+      this.db
         .query<{ json: string }, [number]>("SELECT json FROM certificates ORDER BY hour DESC LIMIT ?")
         .all(limit)
-        .map(({ json }) => JSON.parse(json) as Certificate)
-    },
+        .map(({ json }) => JSON.parse(json) as Certificate),
 
     /**
      * Deletes certificates of hours before a time, and events that were last sent before it, or before another time if their
@@ -275,13 +277,8 @@ export class LedgerDatabase extends DurableDatabase {
     },
   }
 
-  #progress(): Progress {
-    const row = this.db.query<{ json: string }, []>("SELECT json FROM about").get()
-    return row === null ? { sinceMs: 0, completeMs: 0 } : (JSON.parse(row.json) as Progress)
-  }
-
   #save(changed: Partial<Progress>): void {
-    const json = JSON.stringify({ ...this.#progress(), ...changed })
+    const json = JSON.stringify({ ...this.operations.progress(), ...changed })
     this.db.query("INSERT OR REPLACE INTO about VALUES (1, ?)").run(json)
   }
 }

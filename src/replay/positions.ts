@@ -36,18 +36,15 @@ export function positionFile(stateFolder: string, kind: PositionKind, name: stri
   }
 }
 
-/** The names of those that there are, sorted. */
+/** The names of those that there are, sorted. @throws HooklineError `no_input` */
 export function namesIn(stateFolder: string, kind: PositionKind): string[] {
   const folder = join(stateFolder, `${kind}s`)
   if (!exists(folder)) return []
-  const files = listed(folder).filter((name) => name.endsWith(".sqlite"))
-  return files.map((name) => name.slice(0, -".sqlite".length)).toSorted()
-}
-
-/** @throws HooklineError `no_input` */
-function listed(folder: string): string[] {
   try {
     return readdirSync(folder)
+      .filter((name) => name.endsWith(".sqlite"))
+      .map((name) => name.slice(0, -".sqlite".length))
+      .toSorted()
   } catch (cause) {
     throw new HooklineError("no_input", `${folder} ${whyUnreadable(cause)}`, { cause })
   }

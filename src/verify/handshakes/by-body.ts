@@ -1,5 +1,4 @@
 import { createHmac } from "node:crypto"
-import { FormFlaw } from "../../forms/field.ts"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
 import type { Event } from "../../pipeline/event.ts"
 import { Answered, Rejected } from "../../pipeline/outcome.ts"
@@ -153,7 +152,7 @@ export function twitch(event: Event): HandshakeAnswer {
 function isSslCheck(event: Event): boolean {
   if (!isForm(event) || !hasText(event, "ssl_check")) return false
   const fields = parseUrlencoded(event.body)
-  return !(fields instanceof FormFlaw) && fields.find(({ name }) => name === "ssl_check")?.value === "1"
+  return Array.isArray(fields) && fields.find(({ name }) => name === "ssl_check")?.value === "1"
 }
 
 /**

@@ -1,5 +1,4 @@
 import { mediaType } from "../../forms/body-format.ts"
-import { FormFlaw } from "../../forms/field.ts"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
 import { sameText, sha256 } from "../crypto.ts"
 import { Refused, type Sendable, type SignedRequest, type UnsignedRequest } from "../verifier.ts"
@@ -107,7 +106,7 @@ function sortedForm(
   if (mediaType(headers.get("Content-Type")) !== FORM)
     return body.length === 0 ? "" : new Refused("malformed", "the body is not a form")
   const fields = parseUrlencoded(body)
-  if (fields instanceof FormFlaw) return new Refused("malformed", `the body ${fields.problem}`)
+  if (!Array.isArray(fields)) return new Refused("malformed", `the body ${fields.problem}`)
   return fields
     .toSorted((a, b) => compare(a.name, b.name) || compare(a.value, b.value))
     .filter(({ name, value }, i, all) => !once || name !== all[i - 1]?.name || value !== all[i - 1]?.value)

@@ -1,4 +1,3 @@
-import { FormFlaw } from "../../forms/field.ts"
 import { formatOf } from "../../forms/body-format.ts"
 import { parseMultipart } from "../../forms/multipart.ts"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
@@ -65,7 +64,7 @@ function readParts(body: Uint8Array, contentType: string): object | Refused {
   const format = formatOf(body, contentType)
   if (format === "form" || format === "multipart") {
     const fields = format === "form" ? parseUrlencoded(body) : parseMultipart(body, contentType)
-    if (fields instanceof FormFlaw) return new Refused("malformed", `the body ${fields.problem}`)
+    if (!Array.isArray(fields)) return new Refused("malformed", `the body ${fields.problem}`)
     const parts = fields.filter(({ name }) => PARTS.includes(name)).map(({ name, value }) => [name, value])
     if (parts.length === 0) return new Refused("missing_header", "no signature in the form")
     const found: object = Object.fromEntries(parts)

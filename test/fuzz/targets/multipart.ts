@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { formToJson } from "../../../src/components/decoder/form-to-json.ts"
-import { FormFlaw, type Field } from "../../../src/forms/field.ts"
+import type { Field, FormFlaw } from "../../../src/forms/field.ts"
 import { parseMultipart } from "../../../src/forms/multipart.ts"
 import type { Target } from "../target.ts"
 
@@ -26,7 +26,7 @@ function write(fields: readonly Field[]): { body: Buffer; type: string } {
 
 /** Fields as plain values. */
 const plain = (fields: readonly Field[] | FormFlaw): unknown =>
-  fields instanceof FormFlaw
+  "problem" in fields
     ? fields
     : fields.map(({ name, value }) => [
         name,
@@ -60,7 +60,7 @@ export const multipart: Target = {
   ],
   check(bytes) {
     const fields = parseMultipart(bytes, TYPE)
-    if (fields instanceof FormFlaw) return
+    if ("problem" in fields) return
     // quoted, these always stand for what they escape
     const names = fields.flatMap(({ name, value }) =>
       typeof value === "string" ? name : [name, value.filename],

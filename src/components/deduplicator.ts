@@ -5,11 +5,10 @@ import { uniform } from "../config/options/option.ts"
 import { duration, file } from "../config/options/option-types.ts"
 import { isFolder, isStore, STORE_FORM } from "../dedupe/location.ts"
 import { isRedisUrl, isTls } from "../config/sections/redis-url.ts"
-import type { KeyClaim } from "../dedupe/key-store.ts"
-import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
-import { HooklineError, opening } from "../errors.ts"
+import type { Begun, DedupeKeys } from "../dedupe/dedupe-keys.ts"
+import { opening } from "../errors.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
-import { Dropped, type Ended, type Rejected } from "../pipeline/outcome.ts"
+import { Dropped, type Ended } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/service-unavailable.ts"
 import { defineComponent, type ComponentContext, type Store } from "./define-component.ts"
 import { DEDUPE_KEY_FORM, EVENT_ID, isDedupeKey, parseDedupeKey, type KeyOf } from "./dedupe-key.ts"
@@ -92,9 +91,11 @@ function deduplication(
     logNotKept()
   }
 
-  const conclude = (event: Event, key: string, deadlineMs: number, claim: KeyClaim): Event | Ended => {
+  const conclude = (event: Event, key: string, deadlineMs: number, claim: Begun): Event | Ended => {
     if (claim === "duplicate") return DUPLICATE
     if (claim === "late") return unavailable("duplicate_pending")
+    // without its store an event may be a duplicate
+    if (claim !== "first") return unavailable("deduplicator_unavailable", claim.message)
     const withRecord = keys.store.withRecord?.(key, Date.now() + windowMs)
     event.list?.keys.set(key, event)
     event.onSettled((outcome) => {
@@ -124,23 +125,12 @@ function deduplication(
     const sibling = event.list?.keys.get(key)
     if (sibling !== undefined && sibling !== event) return DUPLICATE
     const deadlineMs = event.arrivedMs + deliveryTimeoutMs
-    try {
-      const claim = keys.begin(key, deadlineMs)
-      if (!(claim instanceof Promise)) return conclude(event, key, deadlineMs, claim)
-      return claim.then((it) => conclude(event, key, deadlineMs, it), refusal)
-    } catch (error) {
-      return refusal(error)
-    }
+    const claim = keys.begin(key, deadlineMs)
+    if (!(claim instanceof Promise)) return conclude(event, key, deadlineMs, claim)
+    return claim.then((it) => conclude(event, key, deadlineMs, it))
   }
   const outcomes = [DUPLICATE, unavailable("duplicate_pending"), unavailable("deduplicator_unavailable")]
   return Object.assign(process, { outcomes })
 }
 
 const DUPLICATE = new Dropped("duplicate", "an event with this key was published before")
-
-/** 503: without its store an event may be a duplicate. */
-function refusal(error: unknown): Rejected {
-  if (error instanceof HooklineError && error.code === "unavailable")
-    return unavailable("deduplicator_unavailable", error.message)
-  throw error
-}

@@ -1,5 +1,6 @@
 // Hot path: every event with a key passes here.
 import { steadyMs } from "../clock/clock.ts"
+import { HooklineError } from "../errors.ts"
 import type { DedupeKey } from "../pipeline/record.ts"
 import type { KeyClaim, KeyStore } from "./key-store.ts"
 import { KeyedLock } from "./keyed-lock.ts"
@@ -20,6 +21,9 @@ import { KeyedLock } from "./keyed-lock.ts"
  * log keeps the key, there is no such moment.
  */
 
+/** A claim; an error: why the store can't be read. */
+export type Begun = KeyClaim | HooklineError
+
 /** The keys of a store, shared by pipelines. Deadlines are by the steady clock. */
 export class DedupeKeys {
   readonly store: KeyStore
@@ -33,9 +37,8 @@ export class DedupeKeys {
    * Claims the key of an event; after "first", `end` must be called.
    *
    * @returns "late" if another event of the key was still pending at the deadline
-   * @throws HooklineError `unavailable` if the store can't be read
    */
-  begin(key: string, deadlineMs: number): KeyClaim | Promise<KeyClaim> {
+  begin(key: string, deadlineMs: number): Begun | Promise<Begun> {
     return this.#lock.take(key) ? this.#claim(key, deadlineMs) : this.#wait(key, deadlineMs)
   }
 
@@ -74,21 +77,23 @@ export class DedupeKeys {
     this.#lock.pass(key)
   }
 
-  #claim(key: string, deadlineMs: number): KeyClaim | Promise<KeyClaim> {
+  #claim(key: string, deadlineMs: number): Begun | Promise<Begun> {
     try {
       const claim = this.store.claim(key, deadlineMs)
       if (!(claim instanceof Promise)) return this.#conclude(key, claim)
       return claim.then(
         (it) => this.#conclude(key, it),
-        (error: unknown) => {
-          this.#lock.pass(key)
-          throw error
-        },
+        (error: unknown) => this.#unclaimed(key, error),
       )
     } catch (error) {
-      this.#lock.pass(key)
-      throw error
+      return this.#unclaimed(key, error)
     }
+  }
+
+  #unclaimed(key: string, error: unknown): HooklineError {
+    this.#lock.pass(key)
+    if (error instanceof HooklineError && error.code === "unavailable") return error
+    throw error
   }
 
   #conclude(key: string, claim: KeyClaim): KeyClaim {
@@ -97,7 +102,7 @@ export class DedupeKeys {
     return claim
   }
 
-  async #wait(key: string, deadlineMs: number): Promise<KeyClaim> {
+  async #wait(key: string, deadlineMs: number): Promise<Begun> {
     const waited = await this.#lock.wait(key, deadlineMs)
     if (waited === "published") return "duplicate"
     if (waited === "late") return "late"

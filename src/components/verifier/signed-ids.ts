@@ -1,9 +1,8 @@
 // Hot path: every event whose scheme signs an id passes here.
-import { DedupeKeys } from "../../dedupe/dedupe-keys.ts"
-import type { KeyClaim } from "../../dedupe/key-store.ts"
+import { DedupeKeys, type Begun } from "../../dedupe/dedupe-keys.ts"
 import { keysIn } from "../../dedupe/key.ts"
 import { MemoryKeys } from "../../dedupe/memory-keys.ts"
-import { HooklineError } from "../../errors.ts"
+import type { HooklineError } from "../../errors.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { Outcome, Rejected } from "../../pipeline/outcome.ts"
 import { unavailable } from "../../pipeline/service-unavailable.ts"
@@ -61,7 +60,7 @@ export function rememberSignedIds(
   const compare = async (bound: string, deadlineMs: number): Promise<IdUse> => {
     const claim = await keys.begin(bound, deadlineMs)
     if (claim === "duplicate") return "repeated"
-    if (claim === "late") return unavailable("signed_id_pending")
+    if (claim !== "first") return unknown(claim)
     await keys.end(bound, undefined, deadlineMs)
     return "refilled"
   }
@@ -71,19 +70,14 @@ export function rememberSignedIds(
     const spelled = JSON.stringify(id)
     const key = keyOf(spelled)
     const bound = bindsBody ? keyOf(spelled, "body", event.body) : undefined
-    const conclude = (claim: KeyClaim): IdUse | Promise<IdUse> => {
-      if (claim === "late") return unavailable("signed_id_pending")
-      if (claim === "duplicate")
-        return bound === undefined ? "repeated" : compare(bound, deadlineMs).catch(refusal)
+    const conclude = (claim: Begun): IdUse | Promise<IdUse> => {
+      if (claim === "duplicate") return bound === undefined ? "repeated" : compare(bound, deadlineMs)
+      if (claim !== "first") return unknown(claim)
       event.onSettled((outcome) => end(key, bound, deadlineMs, outcome))
       return "first"
     }
-    try {
-      const claim = keys.begin(key, deadlineMs)
-      return claim instanceof Promise ? claim.then(conclude, refusal) : conclude(claim)
-    } catch (error) {
-      return refusal(error)
-    }
+    const claim = keys.begin(key, deadlineMs)
+    return claim instanceof Promise ? claim.then(conclude) : conclude(claim)
   }
 }
 
@@ -102,11 +96,8 @@ export const ID_REFUSALS: readonly Rejected[] = [
   unavailable("signed_ids_unavailable"),
 ]
 
-function refusal(error: unknown): Rejected {
-  if (error instanceof HooklineError && error.code === "unavailable")
-    return unavailable("signed_ids_unavailable", error.message)
-  throw error
-}
+const unknown = (claim: "late" | HooklineError): Rejected =>
+  claim === "late" ? unavailable("signed_id_pending") : unavailable("signed_ids_unavailable", claim.message)
 
 /**
  * The store of signed ids: that of the pipeline's Deduplicator; else, where the body is not signed, a file next to the

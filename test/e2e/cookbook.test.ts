@@ -5,7 +5,7 @@ import { dirname, join } from "node:path"
 import { makeSigner } from "../../src/verify/presets/providers.ts"
 import { sampleRequest } from "../../src/verify/samples/samples.ts"
 import { makeCertificate, withPemFiles } from "../support/certificate.ts"
-import { endingWithThisProcess, runToEnd } from "../support/child.ts"
+import { endingWithThisProcess, runToEnd, untilAnswers } from "../support/child.ts"
 import { blocksOf, pages, ROOT, type Block } from "../support/documents.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
@@ -144,7 +144,7 @@ for (const program of ["nginx", "caddy"] as const)
     })
     const url = `https://127.0.0.1:${proxy.port}/stripe`
     // Caddy listens before it has made its certificate
-    await untilAnswers(url)
+    await untilAnswers(proxy.process, () => answers(url))
     expect((await post(url, "stripe", { isSigned: false }))[0]).toBe(401)
     expect((await post(url, "stripe"))[0]).toBe(200)
   })
@@ -165,7 +165,7 @@ test("Stripe to Postgres: an event becomes one row, also when it is sent twice",
   })
   const url = `http://127.0.0.1:${port}/stripe`
   const id = crypto.randomUUID()
-  await untilAnswers(url, () => child.exitCode)
+  await untilAnswers(child, () => answers(url))
   const [first, body] = await post(url, "stripe", { id })
   expect([first, (await post(url, "stripe", { id }))[0]]).toEqual([200, 200])
   const sql = new SQL(DATABASE_URL)
@@ -180,14 +180,5 @@ test("Stripe to Postgres: an event becomes one row, also when it is sent twice",
   await sql.close()
 })
 
-/** Resolves once a URL answers; that its program has ended before is an error. */
-async function untilAnswers(url: string, exitCode: () => number | null = () => null): Promise<void> {
-  for (;;)
-    try {
-      await fetch(url, { headers: [HOST], tls: { rejectUnauthorized: false } })
-      return
-    } catch {
-      expect(exitCode()).toBeNull()
-      await Bun.sleep(20)
-    }
-}
+const answers = async (url: string): Promise<boolean> =>
+  (await fetch(url, { headers: [HOST], tls: { rejectUnauthorized: false } })).status > 0

@@ -38,7 +38,7 @@ describe.skipIf(kafka === undefined || !hasRedis())("three replicas behind a loa
         await using proxy = await balance(program, replicas)
         const url = `http://127.0.0.1:${proxy.port}/webhook`
         await answers200(url)
-        await using senders = new NumberedSenders({ url, pid: proxy.pid }, { pauseMs: 1 })
+        await using senders = new NumberedSenders({ url, pid: proxy.process.pid }, { pauseMs: 1 })
         for (let round = 1; round <= ROUNDS; round++) {
           for (let at = 0; at < REPLICAS; at++) {
             await senders.many(100)
@@ -69,7 +69,7 @@ describe.skipIf(kafka === undefined || !hasRedis())("three replicas behind HAPro
       await using proxy = await balance("haproxy", replicas)
       const url = `http://127.0.0.1:${proxy.port}/webhook`
       await answers200(url)
-      await using senders = new NumberedSenders({ url, pid: proxy.pid }, { pauseMs: 1 })
+      await using senders = new NumberedSenders({ url, pid: proxy.process.pid }, { pauseMs: 1 })
       const kills = { replicas: 0, masters: 0 }
       const crashReplicas = async (): Promise<void> => {
         for (; steadyMs() < endsMs; kills.replicas++) {

@@ -9,6 +9,22 @@ export function endingWithThisProcess(...command: readonly string[]): string[] {
   return SETPRIV === null ? [...command] : [SETPRIV, "--pdeathsig", "KILL", ...command]
 }
 
+/**
+ * Resolves once a server answers, as `asks` finds: it fails or says false until then. That the server has ended before is an
+ * error, with what it has `said`.
+ */
+export async function untilAnswers(
+  server: Pick<Bun.Subprocess, "exitCode" | "signalCode">,
+  asks: () => Promise<boolean>,
+  said: string | Promise<string> = "",
+): Promise<void> {
+  while (!(await asks().catch(() => false))) {
+    const status = server.exitCode ?? server.signalCode
+    if (status !== null) throw new Error(`the server ended with ${status} before it answered: ${await said}`)
+    await Bun.sleep(20)
+  }
+}
+
 /** What a process has written, and its exit status, once it has ended. */
 export interface Ended {
   readonly status: number

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { endingWithThisProcess } from "./child.ts"
+import { endingWithThisProcess, untilAnswers } from "./child.ts"
 import { freePort } from "./ports.ts"
 import { hasTools } from "./tools.ts"
 
@@ -51,19 +51,9 @@ export async function startPrometheus(jobs: { readonly [job: string]: string }):
     if (data === undefined) throw new Error(`${expression}: ${error}`)
     return data.result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }))
   }
-  const hasScraped = async (): Promise<boolean> => {
-    if (child.exitCode !== null) throw new Error(`prometheus ended: ${await logged}`)
-    try {
-      return (await query("up == 1")).length === Object.keys(jobs).length
-    } catch (error) {
-      // not listening or not ready yet
-      const { code } = error as { code?: string }
-      if (error instanceof SyntaxError || code === "ECONNREFUSED" || code === "ConnectionRefused")
-        return false
-      throw error
-    }
-  }
-  while (!(await hasScraped())) await Bun.sleep(50)
+  const hasScraped = async (): Promise<boolean> =>
+    (await query("up == 1")).length === Object.keys(jobs).length
+  await untilAnswers(child, hasScraped, logged)
   return {
     query,
     async [Symbol.asyncDispose]() {

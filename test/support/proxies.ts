@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { endingWithThisProcess } from "./child.ts"
+import { endingWithThisProcess, untilAnswers } from "./child.ts"
 import { openSocket } from "./http-socket.ts"
 import { freePort } from "./ports.ts"
 import { hasTools } from "./tools.ts"
@@ -9,7 +9,7 @@ import { hasTools } from "./tools.ts"
 /** A proxy that runs before a server. */
 export interface Proxy extends AsyncDisposable {
   readonly port: number
-  readonly pid: number
+  readonly process: Bun.Subprocess
 }
 
 type Program = "nginx" | "haproxy" | "caddy"
@@ -117,22 +117,15 @@ export async function runProxy(
     await child.exited
     await rm(folder, { recursive: true, force: true })
   }
-  while (!(await listens(listen))) {
-    if (child.exitCode === null) continue
-    const said = await new Response(child.stderr).text()
-    await stop()
-    throw new Error(`${program} did not start: ${said}`)
-  }
-  return { port: listen, pid: child.pid, [Symbol.asyncDispose]: stop }
-}
-
-async function listens(port: number): Promise<boolean> {
-  try {
-    const socket = await openSocket(port)
-    socket[Symbol.dispose]()
+  const listens = async (): Promise<boolean> => {
+    using _ = await openSocket(listen)
     return true
-  } catch {
-    await Bun.sleep(10)
-    return false
   }
+  try {
+    await untilAnswers(child, listens, new Response(child.stderr).text())
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { port: listen, process: child, [Symbol.asyncDispose]: stop }
 }

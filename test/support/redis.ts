@@ -2,7 +2,7 @@ import { RedisClient } from "bun"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { endingWithThisProcess } from "./child.ts"
+import { endingWithThisProcess, untilAnswers } from "./child.ts"
 import type { Certificates } from "./kafka-certificates.ts"
 import { freePort } from "./ports.ts"
 import { hasTools } from "./tools.ts"
@@ -69,12 +69,7 @@ export async function startRedis({
   }
   const start = async (): Promise<void> => {
     server = Bun.spawn(endingWithThisProcess(...command), { stdout: "ignore", stderr: "inherit" })
-    for (;;) {
-      if (server.exitCode !== null) throw new Error(`${program} ended with ${server.exitCode}`)
-      const answer = await send("PING").catch(() => undefined)
-      if (answer === "PONG") return
-      await Bun.sleep(10)
-    }
+    await untilAnswers(server, async () => (await send("PING")) === "PONG")
   }
   const kill = async (): Promise<void> => {
     server.kill("SIGKILL")

@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { makeCertificate } from "./certificate.ts"
-import { endingWithThisProcess, outputOf } from "./child.ts"
+import { endingWithThisProcess, outputOf, untilAnswers } from "./child.ts"
 import { DEPLOY_TOOLS } from "./deploy-tools.ts"
 import { freePort } from "./ports.ts"
 import { hasTools } from "./tools.ts"
@@ -102,16 +102,8 @@ export async function startPackageRegistry(folder: string): Promise<Registry> {
 /** Starts a server; resolves once it answers. */
 async function started(command: readonly string[], url: string, ca?: string): Promise<AsyncDisposable> {
   const child = Bun.spawn(endingWithThisProcess(...command), { stdout: "ignore", stderr: "pipe" })
-  const logged = new Response(child.stderr).text()
-  const answers = (): Promise<boolean> =>
-    fetch(url, ca === undefined ? {} : { tls: { ca } }).then(
-      ({ ok }) => ok,
-      () => false,
-    )
-  while (!(await answers())) {
-    if (child.exitCode !== null) throw new Error(`${command.join(" ")} ended: ${await logged}`)
-    await Bun.sleep(50)
-  }
+  const init = ca === undefined ? {} : { tls: { ca } }
+  await untilAnswers(child, async () => (await fetch(url, init)).ok, new Response(child.stderr).text())
   return {
     async [Symbol.asyncDispose]() {
       child.kill()

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { endingWithThisProcess, runToEnd } from "./child.ts"
+import { endingWithThisProcess, runToEnd, untilAnswers } from "./child.ts"
 import { CACHE } from "./kafka-jars.ts"
 import { keep, openLogFile } from "./kafka-node.ts"
 import { freePort } from "./ports.ts"
@@ -65,10 +65,7 @@ export async function startRegistry(port?: number): Promise<TestRegistry> {
     await java.exited
   }
   // nothing in its log says that it listens
-  while (!(await answers(`${url}/subjects`))) {
-    if (java.exitCode !== null) throw new Error(`Apicurio Registry ended before it started; see ${log}`)
-    await Bun.sleep(100)
-  }
+  await untilAnswers(java, async () => (await fetch(`${url}/subjects`)).ok, `see ${log}`)
   return {
     url,
     stop,
@@ -85,12 +82,6 @@ export async function startRegistry(port?: number): Promise<TestRegistry> {
     },
   }
 }
-
-const answers = (url: string): Promise<boolean> =>
-  fetch(url).then(
-    ({ ok }) => ok,
-    () => false,
-  )
 
 async function fetchedRegistry(): Promise<string> {
   const unpacked = join(CACHE, `registry-${VERSION}`)

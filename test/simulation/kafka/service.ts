@@ -61,6 +61,7 @@ export class Service {
 
   async #close(): Promise<void> {
     await this.broker.close()
+    if (this.pending > 0) this.#world.violate(`closed before ${this.pending} were answered`)
     this.isClosed = true
     this.#world.tell(this.process.name, "closed")
   }

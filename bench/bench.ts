@@ -5,25 +5,25 @@
  * CPU is that of the target's process tree; the load generator and Kafka have the same cores. The ratios of one run are what
  * counts: absolute figures move with the machine. Exit status 1: a target failed, or is beyond a limit of the guard.
  */
-import { guard, sizesTable } from "./budget.ts"
+import { guarded, isMissed, linesTable, sizesTable } from "./budget.ts"
 import { checkReceiver } from "./correctness.ts"
 import { readFlags } from "./flags.ts"
 import { openBenchKafka, type BenchKafka } from "./kafka.ts"
 import { OHA } from "./load.ts"
-import { measureInTurn } from "./measure.ts"
-import { keep } from "./page.ts"
-import { otherParts, pageParts, type Part } from "./parts.ts"
+import { measureInTurn, withTarget } from "./measure.ts"
+import { keep, soakText } from "./page.ts"
+import { closed, otherParts, pageParts, type Part } from "./parts.ts"
 import { build } from "./peer.ts"
-import { hereAndNow, machine, type Results } from "./results.ts"
+import { residentMiB } from "./process.ts"
+import { hereAndNow, machine, type Results, type SoakResult } from "./results.ts"
 import { measureReloads, measureScrapes, measureSizes, measureStarts } from "./scale.ts"
-import { soak } from "./soak.ts"
-import { markdownTable, sampleTable } from "./table.ts"
+import { sampleTable } from "./table.ts"
 import { Lacking, type Target } from "./target.ts"
 import { targetNamed } from "./targets.ts"
 
 const flags = readFlags({
   parts: "detail",
-  targets: undefined,
+  targets: "",
   seconds: 5,
   rounds: 5,
   minutes: 10,
@@ -43,89 +43,68 @@ interface Found {
   readonly results?: Partial<Results>
 }
 
-/** What is not a load on targets in turn: what it measures, and how. */
-const OTHERS: {
-  readonly [part: string]: readonly [title: string, run: (kafka: BenchKafka | undefined) => Promise<Found>]
-} = {
-  reload: [
-    "the longest request and turn of the event loop during reloads, the embedded log",
-    async () => ({ text: await measureReloads(scale) }),
-  ],
-  metrics: [
-    "the size of /metrics, and the same while it is read",
-    async () => ({ text: await measureScrapes(scale) }),
-  ],
-  start: [
-    "from the start of the process to the first event",
-    async () => ({ text: await measureStarts(scale) }),
-  ],
-  sizes: [
-    "memory, start, check, reload and metrics of each number of pipelines in --sizes",
-    async () => {
-      const sizes = await measureSizes(flags.sizes.split(",").map(Number), scale)
-      return {
-        text: markdownTable(...sizesTable(sizes)),
-        results: { sizes: { ...hereAndNow(), rounds, sizes } },
-      }
-    },
-  ],
-  soak: [
-    "load for --minutes with the curve of memory",
-    async (kafka) => {
-      const soaked = await soak(flags.minutes * 60, required(kafka))
-      const { events, p99, cpuPerEvent, memory } = soaked
-      const peak = Math.max(...memory).toFixed(0)
-      return {
-        text: `${events} events, p99 ${p99} ms, ${cpuPerEvent.toFixed(1)} µs an event, ${peak} MiB at most`,
-        results: { soak: soaked },
-      }
-    },
-  ],
+/** What is no load on targets in turn. */
+const OTHERS: { readonly [part: string]: (kafka: BenchKafka | undefined) => Promise<Found> } = {
+  reload: async () => ({ text: await measureReloads(scale) }),
+  metrics: async () => ({ text: await measureScrapes(scale) }),
+  start: async () => ({ text: await measureStarts(scale) }),
+  async sizes() {
+    const sizes = await measureSizes(flags.sizes.split(",").map(Number), scale)
+    return { text: sizesTable(sizes), results: { sizes: { ...hereAndNow(), rounds, sizes } } }
+  },
+  async soak(kafka) {
+    if (kafka === undefined) throw new Lacking("there is no Kafka")
+    const found = await soak(flags.minutes * 60, kafka)
+    return { text: soakText(found), results: { soak: found } }
+  },
 }
 
 const USAGE = `npm run bench -- [options]
   --parts a,b     default: detail; of
-${[...parts.map(({ name, title }) => [name, title]), ...Object.entries(OTHERS).map(([name, [title]]) => [name, title])].map(([name, title]) => `                  ${name!.padEnd(14)}${title}`).join("\n")}
+${parts.map(({ name, title }) => `                  ${name.padEnd(14)}${title}`).join("\n")}
+                  reload        the longest request and turn of the event loop during reloads, the embedded log
+                  metrics       the same while /metrics is read, and its size
+                  start         from the start of the process to the first event
+                  sizes         memory, start, check, reload and metrics of each number of pipelines in --sizes
+                  soak          load for --minutes, default 10, with the curve of memory
   --targets a,b   only these of a part
   --seconds N     of each measurement; default 5
   --rounds N      default 5
-  --minutes N     of the soak, default 10
-  --pipelines N   where many are measured, default 2000; --sizes a,b of the part "sizes"
+  --pipelines N   where many are measured, default 2000
   --delay N       milliseconds between Hookline and Kafka, each way; default 0
   --write         puts what was measured into docs/benchmarks.md, where it shows it; not with --targets
 BENCH_CHECKOUT=folder measures the Hookline there instead of this one.
 `
 
-function required(kafka: BenchKafka | undefined): BenchKafka {
-  if (kafka === undefined) throw new Error("there is no Kafka to be had")
-  return kafka
-}
-
 async function main(): Promise<void> {
-  if (flags.write && flags.targets !== undefined) throw new Error(`--write is for all targets\n${USAGE}`)
+  if (flags.write && flags.targets !== "") throw new Error(`--write is for all targets\n${USAGE}`)
   const names = flags.parts.split(",")
   const unknown = names.find((name) => !(name in OTHERS) && !parts.some((part) => part.name === name))
   if (unknown !== undefined) throw new Error(`there is no part ${unknown}\n${USAGE}`)
-  const only = flags.targets?.split(",").map((name) => targetNamed(name).name)
+  const only = flags.targets.split(",").filter((name) => name !== "")
+  only.forEach(targetNamed)
   const chosen = parts
     .filter(({ name }) => names.includes(name))
-    .map((part) => ({ ...part, targets: part.targets.filter(({ name }) => only?.includes(name) ?? true) }))
+    .map((part) => ({
+      ...part,
+      targets: part.targets.filter(({ name }) => only.length === 0 || only.includes(name)),
+    }))
   const needsKafka = names.includes("soak") || chosen.some((part) => part.targets.some((it) => it.onKafka))
   await using kafka = needsKafka ? await openBenchKafka({ delayMs: flags.delay }) : undefined
+  console.log(`${machine()}, medians of ${rounds} rounds of ${seconds} s`)
   const usable = await usableTargets(chosen, kafka)
   for (const name of names) {
     const part = chosen.find((one) => one.name === name)
-    const title = part?.title ?? OTHERS[name]![0]
-    console.log(`\n${title}`)
+    console.log(`\n${part?.title ?? name}`)
     try {
       const { text, results } = await (part === undefined
-        ? OTHERS[name]![1](kafka)
+        ? OTHERS[name]!(kafka)
         : measurePart(part, usable, kafka))
-      console.log(`\n${machine()}, medians of ${rounds} rounds of ${seconds} s\n\n${text}\n`)
+      console.log(`\n${text}\n`)
       if (flags.write && results !== undefined) await keep(results)
     } catch (error) {
       if (!(error instanceof Lacking)) throw error
-      console.log(`SKIPPED: ${title}: ${error.message}`)
+      console.log(`SKIPPED: ${name}: ${error.message}`)
     }
   }
 }
@@ -140,9 +119,38 @@ async function measurePart(
   const targets = part.targets.filter((target) => usable.has(target))
   const samples = await measureInTurn(targets, part.cases, { rounds, seconds, kafka })
   const table = sampleTable(part, samples)
-  const text = part.name === "guard" ? `${table}\n\n${guard(samples)}` : table
-  if (!pageParts.some(({ name }) => name === part.name)) return { text }
-  return { text, results: { parts: { [part.name]: { ...hereAndNow(), seconds, rounds, samples } } } }
+  if (part.name === "guard") {
+    const lines = guarded(samples)
+    if (lines.some(isMissed)) process.exitCode = 1
+    return { text: `${table}\n\n${linesTable(lines)}` }
+  }
+  if (!pageParts.some(({ name }) => name === part.name)) return { text: table }
+  return { text: table, results: { parts: { [part.name]: { ...hereAndNow(), seconds, rounds, samples } } } }
+}
+
+const [TARGET, CONNECTIONS, EVERY_S] = ["hookline-hmac", 64, 5] as const
+
+/**
+ * Keeps a target under as much load as it takes, and watches its memory.
+ *
+ * @throws Error when fewer records reached the topic than requests were answered
+ */
+function soak(seconds: number, kafka: BenchKafka): Promise<SoakResult> {
+  return withTarget(targetNamed(TARGET), kafka, async ({ pid }, run) => {
+    const memory = [residentMiB(pid)]
+    const watch = setInterval(() => {
+      memory.push(residentMiB(pid))
+      const minute = (memory.length - 1) * EVERY_S
+      if (minute % 60 === 0) console.log(`soak, ${minute / 60} min: ${memory.at(-1)!.toFixed(0)} MiB`)
+    }, EVERY_S * 1000)
+    try {
+      const { requests: events, p99, cpuPerEvent } = await run(closed(CONNECTIONS), seconds)
+      const how = { target: TARGET, connections: CONNECTIONS, seconds, everySeconds: EVERY_S }
+      return { ...hereAndNow(), ...how, events, p99, cpuPerEvent, memory }
+    } finally {
+      clearInterval(watch)
+    }
+  })
 }
 
 /** The targets that are here and do what is measured. What lacks something is named and left out. */

@@ -1,20 +1,13 @@
 import { parseArgs } from "node:util"
 
-type Widened<T> = T extends number
-  ? number
-  : T extends boolean
-    ? boolean
-    : T extends string
-      ? string
-      : string | undefined
+type Widened<T> = T extends number ? number : T extends boolean ? boolean : string
 
 /**
- * The options of a benchmark's command line, by their defaults: a boolean is a flag, a number is read as one, and what has no
- * default is a text.
+ * The options of a benchmark's command line, by their defaults: a boolean is a flag, a number is read as one.
  *
  * @throws Error for an option that is not among them, and for what is no number where one is
  */
-export function readFlags<T extends { readonly [name: string]: number | boolean | string | undefined }>(
+export function readFlags<T extends { readonly [name: string]: number | boolean | string }>(
   defaults: T,
 ): { readonly [K in keyof T]: Widened<T[K]> } {
   const flag = (usual: unknown) => ({ type: typeof usual === "boolean" ? "boolean" : "string" }) as const

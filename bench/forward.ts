@@ -6,13 +6,12 @@
 import { $ } from "bun"
 import { join } from "node:path"
 import { startHookline, temporaryFolder } from "../test/support/hookline.ts"
-import { freePort } from "../test/support/ports.ts"
 import { stripeShaped } from "./body.ts"
 import { readFlags } from "./flags.ts"
 import { openBenchKafka } from "./kafka.ts"
 import { median } from "./measure.ts"
 import { cpuMicroseconds } from "./process.ts"
-import { machine, writeBetween } from "./results.ts"
+import { machine, writeSection } from "./results.ts"
 import { markdownTable } from "./table.ts"
 import type { Topic } from "./target.ts"
 
@@ -27,41 +26,32 @@ interface Forwarded {
   readonly perRecord: number
 }
 
-/** What is posted to. */
-class CountingServer implements Disposable {
-  readonly url: string
-  readonly #server: Bun.Server<undefined>
-  #count = 0
-  #changed = Promise.withResolvers<void>()
-
-  constructor() {
-    this.#server = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch: async (request) => {
-        await request.arrayBuffer()
-        this.#count++
-        this.#changed.resolve()
-        return new Response(null, { status: 200 })
-      },
-    })
-    this.url = `http://127.0.0.1:${this.#server.port}/`
-  }
-
-  /** Resolves when that many more requests have come. */
-  async more(count: number): Promise<void> {
-    const until = this.#count + count
-    while (this.#count < until) {
-      this.#changed = Promise.withResolvers()
-      await this.#changed.promise
-    }
-  }
-
-  [Symbol.dispose](): void {
-    void this.#server.stop(true)
+/** A bare server, which counts what is posted to it. */
+function startServer() {
+  let [count, until] = [0, 0]
+  let reached = Promise.withResolvers<void>()
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      await request.arrayBuffer()
+      if (++count === until) reached.resolve()
+      return new Response(null, { status: 200 })
+    },
+  })
+  return {
+    url: `http://127.0.0.1:${server.port}/`,
+    /** Resolves when that many more requests have come. */
+    more(requests: number): Promise<void> {
+      until = count + requests
+      reached = Promise.withResolvers()
+      return reached.promise
+    },
+    [Symbol.dispose]: () => void server.stop(true),
   }
 }
 
+type CountingServer = ReturnType<typeof startServer>
 type Measure = (server: CountingServer, topic: Topic, round: number) => Promise<Forwarded>
 
 /** Of a process that runs on, from the first tenth of the records to the last one. */
@@ -80,8 +70,6 @@ const hookline: Measure = async (server, { bootstrapServers, topic }, round) => 
   const configuration = `[connection:kafka]
 bootstrap_servers = ${bootstrapServers.join(", ")}
 [pipeline:idle:WebHookSource]
-host = 127.0.0.1
-port = ${await freePort()}
 [pipeline:idle:BrokerSink]
 topic = ${topic}
 [forward:bench${round}]
@@ -158,7 +146,7 @@ async function main(): Promise<void> {
   await using kafka = await openBenchKafka()
   if (kafka === undefined) throw new Error("there is no Kafka to be had, which all of this is about")
   await using topic = await kafka.turn()
-  using server = new CountingServer()
+  using server = startServer()
   await $`yes ${stripeShaped} | head -n ${records} | kcat -P -b ${topic.bootstrapServers[0]!} -t ${topic.topic}`.quiet()
   await $`${CONNECT}/start build`
   const found = TARGETS.map((): Forwarded[] => [])
@@ -176,8 +164,7 @@ async function main(): Promise<void> {
   const head = ["", "records/s", "CPU µs a record"]
   const text = `${machine().replace(", wrk", "")}; ${records} records of 1.1 KB; medians of ${rounds} rounds, and all of them:\n\n${markdownTable(head, rows)}`
   console.log(`\n${text}\n`)
-  if (write)
-    await writeBetween("<!-- npm run bench:forward -- --write -->", "<!-- end of bench:forward -->", text)
+  if (write) await writeSection("forward", text)
 }
 
 await main()

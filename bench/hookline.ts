@@ -8,8 +8,9 @@ import { onceAccepting, SECRET, startHttp, type Started, type Target, type Topic
 export const PROGRAM = resolve(process.env["BENCH_CHECKOUT"] ?? join(import.meta.dir, ".."), "src/cli.ts")
 
 export interface Variant {
-  readonly name: string
-  readonly title: string
+  /** As those of a target. */
+  readonly name?: string
+  readonly title?: string
   readonly log: "embedded" | "kafka"
   /** Whether signatures are verified. */
   readonly hmac?: boolean
@@ -48,7 +49,7 @@ export async function postOne({ url }: StartedHookline): Promise<void> {
   if (!ok) throw new Error(`an event was answered ${status}`)
 }
 
-export interface HooklineTarget extends Target {
+interface HooklineTarget extends Target {
   start(topic: Topic | undefined): Promise<StartedHookline>
 }
 
@@ -66,8 +67,8 @@ export const idlePipeline = (at: number, port: number, topic = idleTopic(at)): s
  * listener with its metrics on.
  */
 export function hookline({
-  name,
-  title,
+  name = "hookline",
+  title = "Hookline",
   log,
   hmac = false,
   pipelines = 1,

@@ -70,7 +70,15 @@ export async function openBenchKafka({ delayMs = 0 } = {}): Promise<BenchKafka |
       return {
         bootstrapServers: delay === undefined ? kafka.bootstrapServers : [delay.address],
         topic,
-        records: () => recordsIn(kafka, topic, partitions),
+        async records() {
+          const all = Array.from({ length: partitions }, (_, partitionIndex) => {
+            return { partitionIndex, timestamp: ListOffsetTimestamps.LATEST }
+          })
+          const [listed] = await administer(kafka, (admin) =>
+            admin.listOffsets({ topics: [{ name: topic, partitions: all }] }),
+          )
+          return listed!.partitions.reduce((total, { offset }) => total + Number(offset), 0)
+        },
         async [Symbol.asyncDispose]() {
           await administer(kafka, (admin) => admin.deleteTopics({ topics: [topic] }))
           node!.pause()
@@ -95,14 +103,3 @@ async function begin(kafka: TestKafka, topic: string, partitions: number): Promi
 
 const BEGIN_MS = 120_000
 const TOPICS_A_REQUEST = 100
-
-/** How many records a topic has had. */
-async function recordsIn(kafka: TestKafka, topic: string, count: number): Promise<number> {
-  const partitions = Array.from({ length: count }, (_, partitionIndex) => {
-    return { partitionIndex, timestamp: ListOffsetTimestamps.LATEST }
-  })
-  const [listed] = await administer(kafka, (admin) =>
-    admin.listOffsets({ topics: [{ name: topic, partitions }] }),
-  )
-  return listed!.partitions.reduce((total, { offset }) => total + Number(offset), 0)
-}

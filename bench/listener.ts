@@ -13,9 +13,9 @@ import { stripeShaped } from "./body.ts"
 import { readFlags } from "./flags.ts"
 import { hookline, postOne, type StartedHookline } from "./hookline.ts"
 import { openBenchKafka } from "./kafka.ts"
-import { median, timed, times } from "./measure.ts"
+import { medianSample, timed, times } from "./measure.ts"
 import { residentMiB } from "./process.ts"
-import { machine, writeBetween } from "./results.ts"
+import { machine, writeSection } from "./results.ts"
 import { markdownTable } from "./table.ts"
 
 const { seconds, rounds, records, write } = readFlags({
@@ -40,7 +40,7 @@ const note = (what: string, found: string, limit = "", isWithin = true): void =>
 /** A service whose log Kafka clients read. */
 async function startLog(): Promise<StartedHookline & { readonly address: string }> {
   const address = `127.0.0.1:${await freePort()}`
-  const target = hookline({ name: "listener", title: "", log: "embedded", kafkaListen: address })
+  const target = hookline({ log: "embedded", kafkaListen: address })
   return { ...(await target.start(undefined)), address }
 }
 
@@ -50,8 +50,7 @@ async function main(): Promise<void> {
   await idle()
   const text = `${machine()}, medians of ${rounds} rounds:\n\n${markdownTable(["", "found", "limit"], rows)}`
   console.log(`\n${text}\n`)
-  if (write)
-    await writeBetween("<!-- npm run bench:listener -- --write -->", "<!-- end of bench:listener -->", text)
+  if (write) await writeSection("listener", text)
 }
 
 /** The same records in the embedded log and in Kafka, read by kcat in turns, and events on their way to a consumer. */
@@ -74,22 +73,23 @@ async function readRate(): Promise<void> {
   const rate = async (command: string[]): Promise<number> =>
     (records / (await timed(() => $`${command} > /dev/null`))) * 1000
   const rates = await times(rounds, async () => ({ own: await rate(ours), kafkas: await rate(theirs) }))
-  const own = median(rates.map((it) => it.own))
-  const kafkas = median(rates.map((it) => it.kafkas))
+  const { own, kafkas } = medianSample(rates)
   note("records/s to kcat", own.toFixed(0))
   note("records/s to kcat, from Kafka", kafkas.toFixed(0))
   const ratio = own / kafkas
   note("ratio of the two", ratio.toFixed(2), "at least 0.6", ratio >= 0.6)
   await latency("embedded log", service, service.address, TOPIC, 2)
 
-  const target = hookline({ name: "kafka", title: "", log: "kafka" })
+  const target = hookline({ log: "kafka" })
   await using beside = await target.start(turn)
   await latency("Kafka", beside, bootstrap, turn.topic)
 }
 
-/** A consumer that writes the offset of each record, from the topic's last one on. */
-const startFollowing = (address: string, topic: string): RunningConsumer =>
-  startConsumer(`kcat -q -u -C -b ${address} -t ${topic} -p 0 -o -1 -f %o\\n`.split(" "))
+/** A consumer that writes the offset of each record, from the topic's last one on, which it has. */
+async function follow(address: string, topic: string): Promise<RunningConsumer & { readonly last: number }> {
+  const consumer = startConsumer(`kcat -q -u -C -b ${address} -t ${topic} -p 0 -o -1 -f %o\\n`.split(" "))
+  return { ...consumer, last: Number(await consumer.said(/^\d+(?=\n)/)) }
+}
 
 /** Posts an event after the other, each when the one before has arrived. */
 async function latency(
@@ -99,8 +99,8 @@ async function latency(
   topic: string,
   limitMs = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  await using consumer = startFollowing(address, topic)
-  let offset = Number(await consumer.said(/^\d+/))
+  await using consumer = await follow(address, topic)
+  let offset = consumer.last
   const all = await times(LATENCIES, async () => {
     const startMs = steadyMs()
     const posted = postOne(service)
@@ -136,11 +136,7 @@ const sum = (cpu: ThreadCpu): number => [...cpu.values()].reduce((all, us) => al
 /** What a live consumer, and a hundred, take of the service under load. */
 async function costOfConsumers(): Promise<void> {
   await using service = await startLog()
-  const open = async (): Promise<RunningConsumer> => {
-    const consumer = startFollowing(service.address, TOPIC)
-    await consumer.said(/^\d+/)
-    return consumer
-  }
+  const open = (): Promise<RunningConsumer> => follow(service.address, TOPIC)
   const perEvent = async (): Promise<ThreadCpu> => {
     const used = countCpu(service.pid)
     const { requests } = await service.load(LOAD)
@@ -157,9 +153,9 @@ async function costOfConsumers(): Promise<void> {
     return { listener: Math.max(...more), all: sum(watched) - sum(without) }
   })
   const what = "a live consumer's CPU an event, in the listener's thread"
-  const listener = median(costs.map((it) => it.listener))
+  const { listener, all } = medianSample(costs)
   note(what, `${listener.toFixed(1)} us`, "under 8 us", listener < 8)
-  note("the same, in all threads", `${median(costs.map((it) => it.all)).toFixed(1)} us`)
+  note("the same, in all threads", `${all.toFixed(1)} us`)
 
   // at 500 events a second each consumer gets each event by itself
   const slowly = async (): Promise<number> => {
@@ -181,7 +177,7 @@ async function costOfConsumers(): Promise<void> {
 
 /** A listener that nobody uses beside none. */
 async function idle(): Promise<void> {
-  await using without = await hookline({ name: "off", title: "", log: "embedded" }).start(undefined)
+  await using without = await hookline({ log: "embedded" }).start(undefined)
   await using service = await startLog()
   await Bun.sleep(1000)
   const used = [service, without].map(({ pid }) => countCpu(pid))

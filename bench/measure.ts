@@ -74,7 +74,7 @@ export async function measureInTurn(
 }
 
 /** A target that answers a smaller part of an open loop's requests in time is not asked for more. */
-const KEEPS_UP = 0.95
+export const KEEPS_UP = 0.95
 
 /** Measures a target under each case in turn. @throws Error as a run does */
 function measure(

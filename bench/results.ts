@@ -38,8 +38,8 @@ export interface SizesResult extends Measured {
 /** Everything that docs/benchmarks.md shows, whichever run it is of. */
 export interface Results {
   readonly parts: { readonly [part: string]: PartResult }
-  readonly soak?: SoakResult
-  readonly sizes?: SizesResult
+  readonly soak: SoakResult
+  readonly sizes: SizesResult
 }
 
 /** What the figures are measured on and by, in a line. */
@@ -58,17 +58,16 @@ export const hereAndNow = (): Measured => ({
 export const DOCS = join(import.meta.dir, "..", "docs")
 const FILE = join(DOCS, "benchmarks.json")
 
-export async function readResults(): Promise<Results> {
-  const file = Bun.file(FILE)
-  return (await file.exists()) ? ((await file.json()) as Results) : { parts: {} }
-}
+export const readResults = (): Promise<Results> => Bun.file(FILE).json()
 
-/** Puts a text between two marks of docs/benchmarks.md. */
-export async function writeBetween(begin: string, end: string, text: string): Promise<void> {
+/** Puts what `npm run bench:NAME` found between the two marks of that name in docs/benchmarks.md. */
+export async function writeSection(name: string, text: string): Promise<void> {
+  const [begin, end] = [`<!-- npm run bench:${name} -- --write -->`, `<!-- end of bench:${name} -->`]
   const file = join(DOCS, "benchmarks.md")
   const page = await Bun.file(file).text()
   const [from, to] = [page.indexOf(begin), page.indexOf(end)]
-  if (from < 0 || to < from) throw new Error(`${file} lacks the two marks between which figures go`)
+  if (from < 0 || to < from)
+    throw new Error(`${file} lacks the marks of bench:${name}, between which figures go`)
   await Bun.write(file, `${page.slice(0, from)}${begin}\n\n${text}\n\n${page.slice(to)}`)
 }
 

@@ -39,8 +39,6 @@ async function withMany<T>({ pipelines, seconds }: Scale, use: (it: Watched) => 
   using folder = temporaryFolder()
   const file = join(folder.path, "turns")
   await using started = await hookline({
-    name: "many",
-    title: "many",
     log: "embedded",
     idle: pipelines - 1,
     bunFlags: ["--preload", join(import.meta.dir, "turns.ts")],
@@ -96,18 +94,11 @@ export const measureReloads = (how: Scale): Promise<string> =>
     const kinds: { readonly [name: string]: () => string } = {
       "no reload": () => "",
       "nothing changed": () => first,
-      "one pipeline changed, one added": () => {
-        changes++
-        return (
-          first.replace("topic = idle-7\n", `topic = changed-${changes}\n`) +
-          idlePipeline(how.pipelines + changes, port)
-        )
-      },
+      "one pipeline changed, one added": () =>
+        first.replace("topic = idle-7\n", `topic = changed-${++changes}\n`) +
+        idlePipeline(how.pipelines + changes, port),
       "an option of [service] changed": () => `${first}[service]\ndrain_timeout = ${++changes}s\n`,
-      "all pipelines changed": () => {
-        changes++
-        return first.replaceAll("topic = idle-", `topic = again-${changes}-`)
-      },
+      "all pipelines changed": () => first.replaceAll("topic = idle-", `topic = again-${++changes}-`),
     }
     const rows: string[][] = []
     for (const [kind, next] of Object.entries(kinds)) {
@@ -147,7 +138,7 @@ export const measureScrapes = (how: Scale): Promise<string> =>
 /** From the start of the process to the first event that is accepted. */
 export async function measureStarts({ pipelines, rounds }: Scale): Promise<string> {
   const row = async (count: number): Promise<string[]> => {
-    const target = hookline({ name: "start", title: "start", log: "embedded", idle: count - 1 })
+    const target = hookline({ log: "embedded", idle: count - 1 })
     const took = await times(rounds, async () => {
       const startedMs = performance.now()
       await using _ = await target.start(undefined)

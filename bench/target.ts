@@ -55,12 +55,29 @@ interface Receiver {
   readonly exited: Promise<unknown>
 }
 
-/** Waits until a process answers a body with 2xx. @throws Error when it doesn't */
+/** Waits for a process's first 200: the broker is connected and its topic known. @throws Error when there is none */
 export async function onceAccepting({ pid, url, secret, paths, keys, exited }: Receiver) {
-  await accepting(url, secret, exited)
+  const ended = new AbortController()
+  void exited.then(() => ended.abort())
+  const body = '{"first":true}'
+  const headers = await headersOf(body, secret)
+  headers.set("content-type", "application/json")
   const load: Started["load"] = async (traffic) =>
     post(url, { paths, keys, ...traffic, headers: await headersOf(traffic.body, secret) })
-  return { pid, url, load }
+  const endMs = steadyMs() + START_MS
+  let last = "nothing"
+  while (steadyMs() < endMs && !ended.signal.aborted) {
+    try {
+      const { ok, status } = await fetch(url, { method: "POST", body, headers })
+      if (ok) return { pid, url, load }
+      last = `status ${status}`
+    } catch (error) {
+      last = (error as Error).message
+    }
+    await Bun.sleep(20)
+  }
+  const what = ended.signal.aborted ? "ended" : "does not accept events"
+  throw new Error(`${url} ${what}; the last try gave: ${last}`)
 }
 
 /** Starts a process that takes bodies at a port of this machine, and waits until it answers one with 2xx. */
@@ -94,30 +111,6 @@ export async function headersOf(body: string, secret: string | undefined): Promi
   const request = { method: "POST", url: "http://127.0.0.1/", headers: new Headers(), id: "1" }
   const signer = makeSigner("github", { secret: [secret] })
   return (await signer.sign({ ...request, body: Buffer.from(body) }, Date.now())).headers
-}
-
-/** Waits for the first 200: the broker is connected and its topic known. */
-async function accepting(url: string, secret: string | undefined, exited: Promise<unknown>): Promise<void> {
-  const ended = new AbortController()
-  void exited.then(() => ended.abort())
-  const body = '{"first":true}'
-  const headers = await headersOf(body, secret)
-  headers.set("content-type", "application/json")
-  const endMs = steadyMs() + START_MS
-  let last = "nothing"
-  while (steadyMs() < endMs && !ended.signal.aborted) {
-    try {
-      const { ok, status } = await fetch(url, { method: "POST", body, headers })
-      if (ok) return
-      last = `status ${status}`
-    } catch (error) {
-      last = (error as Error).message
-    }
-    await Bun.sleep(20)
-  }
-  throw new Error(
-    `${url} ${ended.signal.aborted ? "ended" : "does not accept events"}; the last try gave: ${last}`,
-  )
 }
 
 /** How long a target may take to its first 200, and to its end after SIGTERM. */

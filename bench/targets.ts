@@ -7,7 +7,7 @@ import type { Target } from "./target.ts"
 export const targets: readonly Target[] = [
   bare,
   loneProducer,
-  hookline({ name: "hookline", title: "Hookline", log: "kafka" }),
+  hookline({ log: "kafka" }),
   hookline({ name: "hookline-hmac", title: "Hookline, HMAC", log: "kafka", hmac: true }),
   hookline({ name: "hookline-one", title: "Hookline, one pipeline", log: "kafka", turns: 500 }),
   hookline({ name: "hookline-500", title: "Hookline, 500 pipelines", log: "kafka", pipelines: 500 }),

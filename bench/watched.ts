@@ -7,10 +7,9 @@
  * is judged. What the page loads first is not in it: the tail has run for some seconds.
  *
  * The browser has a CPU for itself, and the services with their load another: on the same ones Chromium takes the caches of
- * any process, whatever it shows. `--shared` measures with that. `--seconds N` and `--rounds N` set the length. Exit status 1:
- * beyond a limit.
+ * any process, whatever it shows. `--seconds N` and `--rounds N` set the length. Exit status 1: beyond a limit.
  */
-import { cpus } from "node:os"
+import { $ } from "bun"
 import { openPage, startBrowser } from "../test/support/browser.ts"
 import { fillEventList } from "../test/support/event-list.ts"
 import { paced } from "../test/support/paced.ts"
@@ -29,13 +28,13 @@ const SETTLE_SECONDS = 10
 const CPU_LIMIT = 1.1
 const MEMORY_LIMIT_MIB = 200
 
-const { seconds, rounds, shared } = readFlags({ seconds: 20, rounds: 5, shared: false })
+const { seconds, rounds } = readFlags({ seconds: 20, rounds: 5 })
 
 async function main(): Promise<void> {
-  moveTo(1)
+  await moveTo(1)
   await using browser = await startBrowser()
-  moveTo(0)
-  const target = hookline({ name: "watched", title: "Hookline", log: "embedded" })
+  await moveTo(0)
+  const target = hookline({ log: "embedded" })
   await using first = await target.start(undefined)
   await using second = await target.start(undefined)
   const services = [first, second] as const
@@ -77,12 +76,8 @@ async function main(): Promise<void> {
 }
 
 /** Has this process run on one CPU from now on, and the processes that it starts then. */
-function moveTo(cpu: number): void {
-  if (shared) return
-  if (cpus().length < 2) throw new Error("the browser needs a CPU of its own: use --shared")
-  const args = ["taskset", "--all-tasks", "--cpu-list", "--pid", String(cpu), String(process.pid)]
-  const { success, stderr } = Bun.spawnSync(args)
-  if (!success) throw new Error(`taskset failed: ${stderr.toString()}`)
+async function moveTo(cpu: number): Promise<void> {
+  await $`taskset --all-tasks --cpu-list --pid ${cpu} ${process.pid}`.quiet()
 }
 
 await main()

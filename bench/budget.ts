@@ -79,9 +79,9 @@ export function budget({ parts, soak }: Results): Line[] {
  */
 export const guarded = (samples: Samples): Line[] => [
   // 2.3 on a quiet machine, 2.6 on a busy one; a tenth for noise.
-  most("Kafka, all on with HMAC: CPU an event", 2.53, ratio(cpu, samples, ["hookline-hmac", "bare"])),
+  most("CPU an event on Kafka with HMAC", 2.53, ratio(cpu, samples, ["hookline-hmac", "bare"])),
   // 0.4 on a quiet machine, 0.26 on a busy one, where the fsyncs of others count; a quarter for noise.
-  least("embedded log: throughput", 0.3, ratio(throughput, samples, ["embedded", "bare"])),
+  least("Throughput of the embedded log", 0.3, ratio(throughput, samples, ["embedded", "bare"])),
 ]
 
 const NO = "**no**"
@@ -89,7 +89,7 @@ const NO = "**no**"
 export const isMissed = ([, , , met]: Line): boolean => met === NO
 
 export const linesTable = (lines: readonly Line[]): string =>
-  markdownTable(["", "budget", "measured", "met"], lines)
+  markdownTable(["", "limit", "measured", "met"], lines)
 
 const limited =
   (bound: "at most" | "at least") =>

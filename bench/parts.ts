@@ -120,7 +120,7 @@ export const otherParts = (pipelines: number): readonly Part[] => [
     "Beside a bare server",
     ["bare", "embedded", "embedded-hmac", "hookline", "hookline-hmac"].map(targetNamed),
   ),
-  besideFirst("guard", "Limits", ["bare", "embedded", "hookline-hmac"].map(targetNamed)),
+  besideFirst("guard", "Limits beside a bare server", ["bare", "embedded", "hookline-hmac"].map(targetNamed)),
   workers(false),
   workers(true),
   besideFirst("idle", "Many pipelines, the embedded log", idle("embedded", pipelines)),

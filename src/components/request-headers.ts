@@ -21,7 +21,12 @@ export const NO_HEADERS = "none"
 export const ALL_HEADERS = "*"
 
 /** The headers that belong to the provider's events; none where one is the secret itself. */
-export const eventHeadersOf = ({ event, covers }: Partial<KnownSender> = {}): readonly string[] =>
+export const eventHeadersOf = (sender: KnownSender | undefined): readonly string[] =>
+  sender === undefined ? [] : EVENT_HEADERS.getOrInsertComputed(sender, headersOfEvents)
+
+const EVENT_HEADERS = new WeakMap<KnownSender, readonly string[]>()
+
+const headersOfEvents = ({ event, covers }: KnownSender): readonly string[] =>
   eventHeaders(event ?? {})
     .map((name) => name.toLowerCase())
     .filter((name) => name !== covers?.credential?.header)
@@ -57,9 +62,6 @@ export const allHeadersOf =
  * @param namesOf the most important first
  */
 export function keepRequestHeaders(namesOf: NamesOf, log: Pick<Logger, "warn">): KeepHeaders {
-  const logLeftOut = rarely(60_000, (events) =>
-    log.warn({ events }, "request headers beyond 64 or 8 KiB are not in the record"),
-  )
   return ({ request: { headers } }, keep) => {
     let count = 0
     let bytes = 0
@@ -68,8 +70,18 @@ export function keepRequestHeaders(namesOf: NamesOf, log: Pick<Logger, "warn">):
       if (text === null) continue
       const value = Buffer.from(text)
       bytes += name.length + value.length
-      if (++count > MOST_HEADERS || bytes > MOST_BYTES) return logLeftOut()
+      if (++count > MOST_HEADERS || bytes > MOST_BYTES) return leftOut(log)
       keep(name, value)
     }
   }
 }
+
+/** Logs that headers were left out. What limits the lines is made on first use. */
+const leftOut = (log: Pick<Logger, "warn">): void =>
+  LEFT_OUT.getOrInsertComputed(log, () =>
+    rarely(60_000, (events) =>
+      log.warn({ events }, "request headers beyond 64 or 8 KiB are not in the record"),
+    ),
+  )()
+
+const LEFT_OUT = new WeakMap<object, () => void>()

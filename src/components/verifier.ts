@@ -50,9 +50,18 @@ function sender({ provider, ...settings }: Partial<Values<Options>>): KnownSende
   const name = nameOf(provider)
   const covers = coverageOf(family, settings)
   const checksTime = (settings.tolerance ?? family.toleranceMs ?? 0) > 0
-  const event = presetOf(provider)?.event ?? {}
-  return { name, event, facts: factsOf(name), covers, checksTime }
+  const known = KNOWN.getOrInsertComputed(presetOf(provider) ?? family, () => new Map<string, KnownSender>())
+  return known.getOrInsertComputed(JSON.stringify([name, covers, checksTime]), () => ({
+    name,
+    event: presetOf(provider)?.event ?? {},
+    facts: factsOf(name),
+    covers,
+    checksTime,
+  }))
 }
+
+/** By preset or family, and by the settings that make a difference: one for all pipelines that have the same. */
+const KNOWN = new WeakMap<object, Map<string, KnownSender>>()
 
 function coverageOf(family: Family, settings: VerifierSettings): Coverage | undefined {
   try {

@@ -51,6 +51,15 @@ export interface EndpointDeps {
   readonly firstCameAtMs?: number | undefined
   /** As `RequestInfo.isInjected`. */
   readonly isInjected?: boolean | undefined
+  /** What endpoints of one shape have in common. */
+  readonly shapes: Map<string, Shape>
+}
+
+/** What depends on a route's limits and answer only: many pipelines have the same. */
+interface Shape {
+  readonly bodyLimits: BodyLimits
+  readonly accepted: AcceptedAnswer
+  readonly wrongMethod: Rejected
 }
 
 /**
@@ -63,8 +72,7 @@ const REFUSED_AFTER_MS = 1000
 export class PipelineEndpoint implements SenderLimits {
   readonly route: Route
   readonly #deps: EndpointDeps
-  readonly #bodyLimits: BodyLimits
-  readonly #accepted: AcceptedAnswer
+  readonly #shape: Shape
   readonly #outcomes: OutcomeLog
   readonly #unverifiedLimit: Route["unverifiedLimit"]
   #arrivals: Arrivals | undefined
@@ -73,12 +81,10 @@ export class PipelineEndpoint implements SenderLimits {
     const { handler, pipeline } = route
     this.route = route
     this.#deps = deps
-    const { bodyDeadlines: deadlines, isFramed } = deps
-    this.#bodyLimits = { maxBytes: route.maxBodyBytes, deadlines, isFramed }
-    this.#accepted = acceptedAnswer(route.response, handler.response)
+    this.#shape = shapeOf(route, deps)
     this.#outcomes = deps.outcomes(pipeline)
     this.#unverifiedLimit = handler.verifiesSenders ? route.unverifiedLimit : undefined
-    this.#outcomes.begin(this.#accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
+    this.#outcomes.begin(this.#shape.accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
   }
 
   /** Whether it answers for this route with these. */
@@ -103,7 +109,7 @@ export class PipelineEndpoint implements SenderLimits {
       if (admission !== undefined) return this.#answerSender(info, reservation, admission)
 
       const { headers } = request
-      if (request.method !== "POST") return this.#answer(info, methodNotAllowed(handler.methods))
+      if (request.method !== "POST") return this.#answer(info, this.#shape.wrongMethod)
       const wrongType = contentTypes && typeRefusal(headers, contentTypes)
       if (wrongType !== undefined) return this.#answer(info, wrongType)
       const coding = headers.get("content-encoding")
@@ -120,7 +126,7 @@ export class PipelineEndpoint implements SenderLimits {
       // Bun's idle timeout closes without an answer and is imprecise: it must not fire before the body timeout
       const slowBodies = bodyTimeoutMs > (IDLE_TIMEOUT_S * 1000) / 2
       if (slowBodies) server.timeout(request, 0)
-      let body = await readBody(request, reservation, this.#bodyLimits)
+      let body = await readBody(request, reservation, this.#shape.bodyLimits)
       if (slowBodies) server.timeout(request, IDLE_TIMEOUT_S)
       let decoding: number | undefined
       if (decode !== undefined && typeof body !== "string") {
@@ -163,8 +169,7 @@ export class PipelineEndpoint implements SenderLimits {
   /** Refuses by the connection and the headers, before any work. */
   #unseen(request: Request, info: RequestInfo): Rejected | undefined {
     const { allows, handler } = this.route
-    if (request.method !== "POST" && !handler.methods.includes(request.method))
-      return methodNotAllowed(handler.methods)
+    if (request.method !== "POST" && !handler.methods.includes(request.method)) return this.#shape.wrongMethod
     // several Host headers arrive as a list; proxies and servers may each pick another
     if (request.headers.get("host")?.includes(",")) return REFUSALS.duplicate_host
     if (this.#deps.draining.aborted) return REFUSALS.draining
@@ -208,7 +213,7 @@ export class PipelineEndpoint implements SenderLimits {
 
   /** Counts, logs and answers; `bytes` is the length of the body read. */
   #answer(info: ReceivedRequest, outcome: Outcome, bytes?: number, event?: Event): Response {
-    const accepted = this.#accepted
+    const { accepted } = this.#shape
     const isAccepted = outcome.kind === "accepted" || outcome.kind === "dropped"
     const ms = steadyMs() - info.startedMs
     this.#outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes, event, ms)
@@ -233,6 +238,15 @@ export class PipelineEndpoint implements SenderLimits {
     }
     return this.#answer(info, outcome, bytes, event)
   }
+}
+
+function shapeOf({ maxBodyBytes, response, handler }: Route, deps: EndpointDeps): Shape {
+  const key = JSON.stringify([maxBodyBytes, response, handler.response, handler.methods])
+  return deps.shapes.getOrInsertComputed(key, () => ({
+    bodyLimits: { maxBytes: maxBodyBytes, deadlines: deps.bodyDeadlines, isFramed: deps.isFramed },
+    accepted: acceptedAnswer(response, handler.response),
+    wrongMethod: methodNotAllowed(handler.methods),
+  }))
 }
 
 const isSmall = (contentLength: string | null): boolean =>

@@ -118,7 +118,7 @@ export class Servers {
     }
     const withoutRoutes = yield* requestHandlers([], deps)
     const mountedRoutes = this.#from.mount ? mountable(routes, this.#from.ports) : []
-    const mounted = yield* requestHandlers(mountedRoutes, { ...deps, isFramed: false })
+    const mounted = yield* requestHandlers(mountedRoutes, { ...deps, isFramed: false, shapes: new Map() })
     return () =>
       this.#open(prepared, withoutRoutes, () => {
         this.#budget.maxBytes = maxInFlightBytes
@@ -142,6 +142,7 @@ export class Servers {
       bodyDeadlines: new Deadlines(bodyTimeoutMs),
       draining: this.#draining.signal,
       tracer,
+      shapes: new Map(),
     }
   }
 
@@ -219,7 +220,7 @@ export class Servers {
     const outcomes = new OutcomeLog(pipeline, metrics(pipeline), { ...this.#options, onAnswer: note })
     const endpoint = new PipelineEndpoint(
       { ...route, unverifiedLimit: undefined, ...(isOwn && { allows: undefined }) },
-      { ...deps, outcomes: () => outcomes, isFramed: false, firstCameAtMs, isInjected },
+      { ...deps, outcomes: () => outcomes, isFramed: false, shapes: new Map(), firstCameAtMs, isInjected },
     )
     const { request, peer } = toRequest(submission)
     const response = await endpoint.answer(request, peer, { path, query })

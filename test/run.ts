@@ -52,8 +52,6 @@ const LEFT_TO_FAULTS: readonly string[] = [
 const PROCESSES = Math.min(Math.max(2, availableParallelism()), 4)
 /** One more for those that wait for clusters, browsers and compilers: two of them leave 40 % of two cores idle. */
 const PROCESSES_OF_LONG = Math.min(PROCESSES + 1, 4)
-/** Timeout of a test that has none of its own: twice what `bun test` gives a file that runs alone. */
-const TIMEOUT_MS = 10_000
 /** Of a webhook source, the admin API and the Kafka listener. */
 const DEFAULT_PORTS: readonly number[] = [8080, 9464, 9092]
 
@@ -95,8 +93,8 @@ const kafka = sharesKafka ? await startKafka() : undefined
 const env: Record<string, string> =
   kafka === undefined ? {} : { HOOKLINE_TEST_BOOTSTRAP_SERVERS: kafka.bootstrapServers.join(",") }
 try {
-  const limits = [`--parallel=${isLong ? PROCESSES_OF_LONG : PROCESSES}`, `--timeout=${TIMEOUT_MS}`]
-  process.exitCode = await runTests([...limits, ...files, ...flags], env, { again: named.length === 0 })
+  const processes = `--parallel=${isLong ? PROCESSES_OF_LONG : PROCESSES}`
+  process.exitCode = await runTests([processes, ...files, ...flags], env, { again: named.length === 0 })
 } finally {
   await kafka?.stop()
 }

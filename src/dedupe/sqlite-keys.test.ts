@@ -130,4 +130,4 @@ test("keys that a log has gather up to a bound while another process holds the f
   await forgotten.promise
   expect(count()).toBe(most)
   expect(await store.claim("new", soon())).toBe("first")
-}, 20_000)
+})

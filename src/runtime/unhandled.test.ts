@@ -44,4 +44,4 @@ test("an unhandled error ends the process where standard output and error are a 
   const child = Bun.spawn([process.execPath, "-e", script(FAULTS[0]!)], { stdout: blocked, stderr: blocked })
   expect(await child.exited).toBe(70)
   for (const fd of [reader, filler, blocked]) closeSync(fd)
-}, 15_000)
+})

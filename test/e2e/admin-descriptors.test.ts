@@ -50,4 +50,4 @@ test("the admin API answers while descriptors are used up, the page again afterw
   for (const path of [...paths, "/"])
     expect([path, (await fetch(running.adminUrl + path, { keepalive: false })).status]).toEqual([path, 200])
   expect(await running.stop()).toBe(0)
-}, 30_000)
+})

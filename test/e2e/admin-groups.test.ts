@@ -52,5 +52,5 @@ describe.skipIf(!hasKcat())("consumer groups of an embedded log", () => {
       members: 0,
       positions: [{ partition: 0, next: 3, end: 5 }],
     })
-  }, 40_000)
+  })
 })

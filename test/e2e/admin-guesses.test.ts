@@ -17,7 +17,7 @@ token = ${token}
 let it: AdminApi
 beforeEach(async () => {
   it = await AdminApi.start(configuration(TOKEN))
-}, 20_000)
+})
 afterEach(() => it[Symbol.asyncDispose]())
 
 const ask = (path: string, token: string): Promise<Response> =>
@@ -89,7 +89,7 @@ test("thousands of guesses are one line of the log, with the address and no toke
   const lines = it.running.log.filter((line) => line["wrong_tokens"] !== undefined)
   expect(lines).toMatchObject([{ level: "warn", remote_address: "127.0.0.1", wrong_tokens: 1 }])
   expect(it.running.output()).not.toContain("guess-")
-}, 30_000)
+})
 
 test("a short token is a warning of hookline check and of the start; a long one is not", async () => {
   await using other = await AdminApi.start(configuration("guessable"))
@@ -101,4 +101,4 @@ test("a short token is a warning of hookline check and of the start; a long one 
     "guessable",
   )
   expect((await hookline(["check", "-c", `${it.folder}/pipelines.conf`])).stderr).not.toContain("guess")
-}, 20_000)
+})

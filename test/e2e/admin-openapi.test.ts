@@ -48,7 +48,7 @@ beforeAll(async () => {
     await it.post("send", { pipeline: "payments", body })
     await it.send("payments", { "Stripe-Signature": "t=1,v1=00" }, body)
   }
-}, 30_000)
+})
 
 /** Calls an operation; its answer is of a status, a type and a form that the document gives it. */
 async function call(method: string, path: string, asked: string, body?: unknown): Promise<unknown> {
@@ -209,7 +209,7 @@ test("every operation of the document answers as it says", async () => {
   ]
   for (const callAll of areas) await callAll()
   expect([...called].toSorted()).toEqual(described().toSorted())
-}, 20_000)
+})
 
 test("a method that a path does not have is answered 405, and Allow names those that it has", async () => {
   for (const [path, methods] of Object.entries(document.paths)) {

@@ -33,7 +33,7 @@ const folder = temporaryFolder()
 const running = sharedByTests(() => startHookline(CONFIGURATION, { folder: folder.path }), folder)
 beforeAll(async () => {
   for (let n = 0; n < COUNT; n++) await post(n)
-}, 30_000)
+})
 
 const post = async (n: number, name = "invoices"): Promise<void> => {
   const body = JSON.stringify({ n, type: n % 3 === 0 ? "invoice.paid" : "invoice.sent", customer: "cus_9" })
@@ -123,7 +123,7 @@ test("a live tail gets what comes, and continues after a break without a gap", a
   for (const n of [102, 103, 104]) await post(n, "live")
   await readUntil(5)
   expect(numbers).toEqual([100, 101, 102, 103, 104])
-}, 20_000)
+})
 
 test("all topics of a connection are read as one: pages, live with a break, and counts", async () => {
   for (const n of [1, 2, 3]) for (const name of ["live", "measured"]) await post(n, name)
@@ -185,7 +185,7 @@ test("of a flood a live tail gets the newest, and how many it skipped", async ()
     [260, newest(300)],
     [260, newest(600)],
   ])
-}, 20_000)
+})
 
 test("live overviews come each second and show a refusal", async () => {
   let seen = 0
@@ -199,7 +199,7 @@ test("live overviews come each second and show a refusal", async () => {
     break
   }
   expect(seen).toBeLessThanOrEqual(4)
-}, 20_000)
+})
 
 test("at most 16 streams are open, and a closed one makes room", async () => {
   const closing = Array.from({ length: 16 }, () => new AbortController())
@@ -213,7 +213,7 @@ test("at most 16 streams are open, and a closed one makes room", async () => {
     if (status === 200) break
   }
   for (const it of closing) it.abort()
-}, 20_000)
+})
 
 test.each([
   ["records", 400],

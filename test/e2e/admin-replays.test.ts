@@ -1,11 +1,9 @@
-import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, expect, test } from "bun:test"
 import type { RecordDetail, ReplayCount, ReplayOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { sharedByTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
-
-setDefaultTimeout(20_000)
 
 const COUNT = 60
 const port = await freePort()

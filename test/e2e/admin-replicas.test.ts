@@ -1,4 +1,4 @@
-import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, expect, test } from "bun:test"
 import { chmod } from "node:fs/promises"
 import { join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
@@ -20,8 +20,6 @@ import { serverSentEvents } from "../support/sse.ts"
 import { overManyConnections, workersConf } from "../support/workers-configuration.ts"
 
 // Three processes that are replicas of one service, and impostors that are not.
-
-setDefaultTimeout(30_000)
 
 const TOKEN = "obviously-fake-token-of-replicas"
 const configuration = (adminPort: number, replicas: readonly string[], more = ""): string => `

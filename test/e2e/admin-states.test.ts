@@ -1,12 +1,10 @@
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import type { Overview, PipelineOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { freePort } from "../support/ports.ts"
 import { connectionsWith, pipelineTo } from "../support/troubled.ts"
 
 // What the overview says of each pipeline and of the service as a whole.
-
-setDefaultTimeout(30_000)
 
 const configuration = (admin: number, unreachable: number): string => `${connectionsWith(unreachable)}
 ${["good", "picky", "unused"].map((id) => pipelineTo(id)).join("")}

@@ -99,7 +99,7 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
       expect(job).toMatchObject({ state: "done", replayed: 1, failed: 0 })
       break
     }
-  }, 30_000)
+  })
 
   test("one that was refused by another secret is sent again after a reload", async () => {
     const body = '{"action":"closed"}'
@@ -110,7 +110,7 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
     expect(await reload(it.running, it.folder, configuration("the-right-secret-000"))).toBe("reloaded")
     const resent = await it.post<SendResult>(`captures/${summary.id}/resend`)
     expect(resent).toMatchObject({ status: 200, record: { topic } })
-  }, 30_000)
+  })
 
   test("the log level changes in all, in one that is restarted too, until a reload", async () => {
     expect(await reload(it.running, it.folder, configuration(SECRET))).toBe("reloaded")
@@ -138,7 +138,7 @@ describe.skipIf(kafka === undefined)("with two workers", () => {
     expect(await it.get<unknown>("log-level")).toEqual({ level: "error" })
     expect(await reload(it.running, it.folder, configuration(SECRET))).toBe("reloaded")
     expect(await it.get<unknown>("log-level")).toEqual({ level: "info" })
-  }, 30_000)
+  })
 
   test("forgotten, none of them has any", async () => {
     await overManyConnections(port, 20, "{}", {})

@@ -129,5 +129,4 @@ print(event.get_source(), event.get_type(), event.get_data()["n"], message.heade
     )
     expect(run).toEqual({ status: 0, stdout: "/shop order 1 application/cloudevents+json\n", stderr: "" })
   },
-  60_000,
 )

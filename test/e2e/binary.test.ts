@@ -1,12 +1,10 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { Binary } from "../support/binary.ts"
 import { startHookline, folderOfTests } from "../support/hookline.ts"
 import { hasOtlpReceiver, startOtlpReceiver } from "../support/otlp-receiver.ts"
-
-setDefaultTimeout(20_000)
 
 const folder = folderOfTests()
 const binary = Binary.build(folder.path)

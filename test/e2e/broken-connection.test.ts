@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import {
@@ -24,8 +24,6 @@ import { mountSmallDisk } from "../support/small-disk.ts"
 import { eventsInLog } from "../support/webhook-service.ts"
 import { isPermitted } from "../support/tools.ts"
 import { metricOf } from "../support/worker-processes.ts"
-
-setDefaultTimeout(60_000)
 
 /** A configuration whose pipeline `ID` publishes to the connection `ID`, for each of these. */
 const configurationOf = (connections: { readonly [id: string]: string }, more = ""): string =>

@@ -73,18 +73,14 @@ describe.skipIf(process.platform !== "linux")("hookline run in a terminal whose 
     ["with its log and errors in a file", `exec "$0" run > out 2>&1`, undefined],
     ["with its log in a pipe", `"$0" run | cat > out`, undefined],
     ["by npm start", "exec npm start", root],
-  ])(
-    "%s stops, with every acknowledged event stored",
-    async (name, script, cwd) => {
-      await using running = await onTerminal(name, script, cwd)
-      const { folder, pid, senders } = running
-      running.close()
-      await until("it has ended", () => !isRunning(pid))
-      await senders.stop()
-      await expectStored(folder, senders)
-    },
-    30_000,
-  )
+  ])("%s stops, with every acknowledged event stored", async (name, script, cwd) => {
+    await using running = await onTerminal(name, script, cwd)
+    const { folder, pid, senders } = running
+    running.close()
+    await until("it has ended", () => !isRunning(pid))
+    await senders.stop()
+    await expectStored(folder, senders)
+  })
 
   test("in the background with its log in a file runs on, and SIGHUP reloads it", async () => {
     await using running = await onTerminal("background", `set -m; "$0" run > out 2>&1 & wait`)
@@ -100,7 +96,7 @@ describe.skipIf(process.platform !== "linux")("hookline run in a terminal whose 
     process.kill(pid, "SIGTERM")
     await logged("stopped")
     await expectStored(folder, senders)
-  }, 30_000)
+  })
 })
 
 test("hookline dev in a terminal whose window is closed ends without an error", async () => {
@@ -116,4 +112,4 @@ test("hookline dev in a terminal whose window is closed ends without an error", 
   child.terminal!.close()
   const status = await child.exited
   expect({ status, errors: readFileSync(join(folder, "errors"), "utf8") }).toEqual({ status: 0, errors: "" })
-}, 20_000)
+})

@@ -143,4 +143,4 @@ test("hookline forward removes and lists the forwards of the file and the folder
   expect(namesIn(state("A"), "forward")).toEqual(["of-A"])
   expect((await run("remove", "of-B", "-c", "../B/p.conf")).stdout).toBe("of-B removed\n")
   expect(namesIn(state("B"), "forward")).toEqual([])
-}, 30_000)
+})

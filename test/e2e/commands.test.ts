@@ -96,7 +96,7 @@ test("every command's help has one example, of that command, and is what hooklin
   }
   const { stdout } = await hookline(["--help"])
   expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([])
-}, 60_000)
+})
 
 test("the manual page has every command with its options", () => {
   const page = renderManPage().replaceAll("\\-", "-")
@@ -140,7 +140,7 @@ test("exit statuses are those of the table", async () => {
   ] as const
   for (const [status, args] of table) expect([args, (await hookline(args)).status]).toEqual([args, status])
   await silent.stop(true)
-}, 60_000)
+})
 
 test("data is printed as JSON on request", async () => {
   const own = folder.make("data")
@@ -170,4 +170,4 @@ test("data is printed as JSON on request", async () => {
     received: [expect.any(String)],
     expected: [expect.any(String)],
   })
-}, 30_000)
+})

@@ -141,7 +141,7 @@ for (const [name, [shell, setUp]] of Object.entries(SHELLS)) {
     ["a topic", "hookline tail let", "hookline tail letters "],
     ["a choice behind an equals sign", "hookline tail --format=js", "--format=json"],
     ["a file", "hookline check -c pipe", "-c pipelines.conf"],
-  ])(`${name} completes %s`, (_, line, shows) => typed(shell, setUp, line, shows), 20_000)
+  ])(`${name} completes %s`, (_, line, shows) => typed(shell, setUp, line, shows))
 }
 
 test.skipIf(!hasTools("fish")).each([

@@ -1,5 +1,5 @@
 import { SQL } from "bun"
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { makeSigner } from "../../src/verify/presets/providers.ts"
@@ -11,9 +11,6 @@ import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { hasProxy, nginxWith, runProxy } from "../support/proxies.ts"
 import { Receiver } from "../support/receiver.ts"
-
-// services start, ten in all
-setDefaultTimeout(60_000)
 
 /*
  * The recipes of docs/cookbook and docs/migrating, run with what they say but for addresses, paths of the machine, and an

@@ -35,4 +35,4 @@ test("killed before the store's file has the key of a published event, a Dedupli
   expect(await running.stop()).toBe(0)
   const numbers = (await eventsInLog(directory, TOPIC)).map(({ number }) => number)
   expect(numbers.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3])
-}, 30_000)
+})

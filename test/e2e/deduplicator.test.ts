@@ -76,7 +76,7 @@ test("one of several events of one key is published, and all are answered alike"
   // the same key is another one in another pipeline
   for (const n of [1, 2, 3]) expect(await post("header", `{"n":${n}}`, { "X-Delivery": "key-1" })).toBe(200)
   expect(await published("header")).toEqual(['{"n":1}'])
-}, 30_000)
+})
 
 test("an event without the key passes unchecked, and is counted and logged", async () => {
   await start("keyless", pipeline("keyless", "json:/id"))
@@ -85,7 +85,7 @@ test("an event without the key passes unchecked, and is counted and logged", asy
   expect(await published("keyless")).toEqual(bodies)
   expect(await metric('hookline_undeduplicated_events_total{pipeline="keyless",reason="no_key"}')).toBe(6)
   expect(running.log.filter(({ msg }) => msg.includes("pass unchecked"))).toHaveLength(1)
-}, 30_000)
+})
 
 test("a body that is refused does not use up its key", async () => {
   await start("refused", pipeline("refused", "header:X-Delivery"))
@@ -93,7 +93,7 @@ test("a body that is refused does not use up its key", async () => {
   expect(await post("refused", '{"n":1,}', headers)).toBe(400)
   expect(await post("refused", '{"n":1}', headers)).toBe(200)
   expect(await published("refused")).toEqual(['{"n":1}'])
-}, 30_000)
+})
 
 test("what was published is known after kill -9, for a second process it is not to be had", async () => {
   const doubled = pipeline("killed", "json:/id")
@@ -123,7 +123,7 @@ test("what was published is known after kill -9, for a second process it is not 
   const { status, stderr } = await hookline(["run", "-c", join(folder.path, "other.conf")])
   expect(status).toBe(69)
   expect(stderr).toContain(`${join(folder.path, "killed")} is being written to by process ${running.pid}`)
-}, 60_000)
+})
 
 test("after the window the event is published again", async () => {
   await start("window", pipeline("window", "json:/id", "window = 1s"))
@@ -134,7 +134,7 @@ test("after the window the event is published again", async () => {
   } while ((await metric('hookline_events_total{pipeline="window",outcome="accepted",reason=""}')) < 2)
   expect(performance.now() - began).toBeGreaterThan(1000)
   expect(await published("window")).toEqual(['{"id":1}', '{"id":1}'])
-}, 30_000)
+})
 
 test("while the store is down events are 503 and it is not ready; nothing passes unchecked", async () => {
   await start("down", pipeline("down", "json:/id", "store = marks"))
@@ -155,7 +155,7 @@ test("while the store is down events are 503 and it is not ready; nothing passes
   for (const id of ["before", "meanwhile", "meanwhile"])
     expect(await post("down", `{"id":"${id}"}`)).toBe(200)
   expect(await published("down")).toEqual(['{"id":"before"}', '{"id":"meanwhile"}'])
-}, 30_000)
+})
 
 describe("an event that ends after the Deduplicator leaves no key", () => {
   const fault = (): never => {

@@ -1,12 +1,10 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { runToEnd } from "../support/child.ts"
 import { ROOT } from "../support/documents.ts"
 import { startHookline, folderOfTests } from "../support/hookline.ts"
 import { hasTools } from "../support/tools.ts"
-
-setDefaultTimeout(30_000)
 
 /** The tenth of it is the highest exposure that `systemd-analyze security` may find: 0 is best, 10 worst. */
 const MOST_EXPOSED = 15

@@ -310,7 +310,7 @@ test("on a desktop's terminal the page opens at the start and by a key, unless t
   const [, page] = /Page {10}(\S+)\r\n/.exec(await dev.printed(/Keys/))!
   await until("opened at the start", () => openedUrls().length === 3)
   expect(openedUrls()[1]).toBe(page!)
-}, 30_000)
+})
 
 test("on a terminal Ctrl-C ends it", async () => {
   const { ports } = await onFreePorts()
@@ -334,7 +334,7 @@ test("what listens on a port is shown by a command that this machine has", async
     const [, shows] = /stop what uses it(?: \((\w+) .* shows it\))? or set another port$/m.exec(stderr)!
     expect(shows ?? "none").toBe(tool)
   }
-}, 30_000)
+})
 
 test("what can't be listened on or written is named by its flag", async () => {
   const { ports } = await onFreePorts()
@@ -348,7 +348,7 @@ test("what can't be listened on or written is named by its flag", async () => {
   expect(stderr).toMatch(/^--admin-port: can't listen on .* set another port$/m)
   expect(stderr).toMatch(/^--directory: The log in .* name another directory$/m)
   expect(status).not.toBe(0)
-}, 20_000)
+})
 
 describe("refused with a message", () => {
   test.each([
@@ -408,5 +408,4 @@ test.skipIf(Bun.which("bash") === null)(
     shell.press("exit\r")
     expect(await shell.exited).toBe(0)
   },
-  20_000,
 )

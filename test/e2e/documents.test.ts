@@ -154,24 +154,20 @@ test("every link between pages leads to a file, and its fragment to a heading", 
   expect(broken).toEqual([])
 })
 
-test.each(SESSIONS)(
-  "%s: its commands, run in order, do what it says",
-  async (page) => {
-    using session = await openSession()
-    const steps = blocksOf(page)
-    for (const [index, block] of steps.entries()) {
-      if (block.language === "ini") session.configure(block.text)
-      if (block.language !== "sh") continue
-      // a test command would run this test
-      if (block.text.includes("npm test") || block.text.includes("npm run")) continue
-      if (block.text.includes("kcat") && !hasKcat()) continue
-      const output = await session.run(block)
-      const shown = steps[index + 1]
-      if (shown?.language === "text") expect(normalised(output)).toContain(normalised(shown.text))
-    }
-  },
-  60_000,
-)
+test.each(SESSIONS)("%s: its commands, run in order, do what it says", async (page) => {
+  using session = await openSession()
+  const steps = blocksOf(page)
+  for (const [index, block] of steps.entries()) {
+    if (block.language === "ini") session.configure(block.text)
+    if (block.language !== "sh") continue
+    // a test command would run this test
+    if (block.text.includes("npm test") || block.text.includes("npm run")) continue
+    if (block.text.includes("kcat") && !hasKcat()) continue
+    const output = await session.run(block)
+    const shown = steps[index + 1]
+    if (shown?.language === "text") expect(normalised(output)).toContain(normalised(shown.text))
+  }
+})
 
 const slugsOf = (page: string): readonly string[] =>
   [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>

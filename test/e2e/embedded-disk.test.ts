@@ -64,5 +64,4 @@ test.skipIf(held === undefined)(
     reader.close()
     writer.close()
   },
-  20_000,
 )

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { Database } from "bun:sqlite"
 import { join } from "node:path"
 import { Writable } from "node:stream"
@@ -16,8 +16,6 @@ import { kafkaAddressOf, kcat, RawKafkaClient, readableLog } from "../support/ka
 import { writeRequest } from "../support/kafka-messages.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort, freePorts } from "../support/ports.ts"
-
-setDefaultTimeout(30_000)
 
 const folder = folderOfTests()
 

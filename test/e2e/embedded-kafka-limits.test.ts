@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { Database } from "bun:sqlite"
 import { readdirSync, readFileSync } from "node:fs"
 import { connect, type Socket } from "node:net"
@@ -9,8 +9,6 @@ import { startHookline, folderOfTests, type LogLine, type RunningHookline } from
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import { isListening, kafkaAddressOf, RawKafkaClient, readableLog } from "../support/kafka-clients.ts"
 import { freePort } from "../support/ports.ts"
-
-setDefaultTimeout(60_000)
 
 const folder = folderOfTests()
 

@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { cpSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { ByteReader } from "../../src/kafka-listener/protocol/byte-reader.ts"
@@ -17,8 +17,6 @@ import {
 import { readResponse, writeRequest } from "../support/kafka-messages.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
-
-setDefaultTimeout(60_000)
 
 const folder = folderOfTests()
 

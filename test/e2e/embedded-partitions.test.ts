@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import type { StoredRecord } from "../../src/brokers/broker.ts"
 import { partitionOf } from "../../src/brokers/murmur2.ts"
@@ -14,8 +14,6 @@ import {
 import { joinWithKcat, kafkaAddressOf, kcat } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { startCommand } from "../support/running-command.ts"
-
-setDefaultTimeout(40_000)
 
 const configuration = (partitions: number): string => `[connection:log]
 directory = log

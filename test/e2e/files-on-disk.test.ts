@@ -17,5 +17,4 @@ test.each(["SIGTERM", "SIGKILL"])(
     const program = [process.execPath, join(root, "src/cli.ts")]
     await checkFiles({ program, folder: folder.path }, { withGroups: hasKcat() })
   },
-  60_000,
 )

@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { join } from "node:path"
 import {
   hookline,
@@ -10,8 +10,6 @@ import {
 import { valuesInLog } from "../support/log-values.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand } from "../support/running-command.ts"
-
-setDefaultTimeout(30_000)
 
 const configuration = (url: string, more = "", sink = "key = json:/k", rest = ""): string => `
 [connection:log]

@@ -1,9 +1,7 @@
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { PROVIDER_SDKS, type ProviderSdk, type Signed } from "../support/provider-sdks.ts"
 import { Receiver } from "../support/receiver.ts"
-
-setDefaultTimeout(30_000)
 
 const PIPELINE = `[connection:log]
 directory = log

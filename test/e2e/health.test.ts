@@ -26,7 +26,7 @@ test("health says whether the Hookline of a configuration runs, and with --ready
   expect(unreadiness.stderr).toContain(`http://127.0.0.1:${admin}/readyz answers 503: {"status":"not ready"}`)
   await running.stop()
   expect((await health()).status).toBe(69)
-}, 20_000)
+})
 
 test.each([
   ["listen = off", 64],

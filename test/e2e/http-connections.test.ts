@@ -56,7 +56,7 @@ test("more connections than there are descriptors for leave /healthz and the pro
   await untilTaken(running)
   expect(await probe(running.adminUrl!, "/readyz")).toBe(200)
   expect(await running.stop()).toBe(0)
-}, 30_000)
+})
 
 test("max_connections stops accepting; what is under way is answered", async () => {
   using folder = temporaryFolder()
@@ -87,7 +87,7 @@ test("max_connections stops accepting; what is under way is answered", async () 
   for (let n = 0; n < 100; n++) await untilTaken(running)
   expect(running.log.filter(({ msg }) => msg.startsWith("connection limit reached"))).toHaveLength(1)
   expect(await running.stop()).toBe(0)
-}, 30_000)
+})
 
 test("max_connections = 0 is a configuration error", async () => {
   using folder = temporaryFolder()

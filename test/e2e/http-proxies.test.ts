@@ -18,6 +18,5 @@ for (const kind of PROXIES) {
       // whom the proxy does not stand before
       expect(await statusOf(it.port, "/private")).toBe(200)
     },
-    20_000,
   )
 }

@@ -36,7 +36,7 @@ test("a file for GitHub passes check, accepts what its secret signs, and is not 
   expect([again.status, again.stderr]).toEqual([64, expect.stringContaining("exists and is not overwritten")])
   expect(readFileSync(file, "utf8")).toBe(before)
   expect(existsSync(join(at, "secrets/stripe"))).toBe(false)
-}, 60_000)
+})
 
 test("every provider's file is a configuration, unless it needs a key that only the provider has", () => {
   const needsKey: string[] = []

@@ -44,7 +44,7 @@ test("Ctrl-C in npm start: a request in flight is answered 200 and its event is 
   expect(npm.output()).not.toContain("second signal")
   const { stdout } = await hookline(["tail", "webhooks", "-c", conf])
   expect(stdout).toStartWith('{"id":1,')
-}, 30_000)
+})
 
 test("Ctrl-C in npm start, pressed again two seconds later: it exits at once", async () => {
   const { npm: running } = await npmStart("twice", "1h")
@@ -57,7 +57,7 @@ test("Ctrl-C in npm start, pressed again two seconds later: it exits at once", a
   while (!(await Promise.race([hasEnded, Bun.sleep(200)]))) npm.press(CTRL_C)
   expect(performance.now() - pressedMs).toBeWithin(1900, 10_000)
   expect(npm.output()).toContain("second signal: exiting at once")
-}, 30_000)
+})
 
 test("npm start: the process that the line started names reloads on SIGHUP, and SIGTERM to npm stops it in order", async () => {
   const { npm: running } = await npmStart("pid", "10ms")
@@ -69,24 +69,20 @@ test("npm start: the process that the line started names reloads on SIGHUP, and 
   await npm.printed(/ stopped\r?\n/)
   await npm.exited
   expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH")
-}, 30_000)
+})
 
-test.each([1, 2])(
-  "SIGTERM sent twice is one signal, workers: %d",
-  async (workers) => {
-    const [port, nobody] = await freePorts(2)
-    const connection = workers === 1 ? ON_LOG.connection : `bootstrap_servers = 127.0.0.1:${nobody}`
-    const service = "shutdown_delay = 200ms"
-    const configuration = configurationOf({ ...ON_LOG, connection, port: port!, workers, service })
-    await using running = await startHookline(configuration, { folder: folder.make(`workers-${workers}`) })
-    running.signal("SIGTERM")
-    await running.logged(({ msg }) => msg.startsWith("shutting down: "))
-    running.signal("SIGTERM")
-    expect(await running.exited).toBe(0)
-    expect(running.log.at(-1)).toMatchObject({ msg: "stopped" })
-  },
-  20_000,
-)
+test.each([1, 2])("SIGTERM sent twice is one signal, workers: %d", async (workers) => {
+  const [port, nobody] = await freePorts(2)
+  const connection = workers === 1 ? ON_LOG.connection : `bootstrap_servers = 127.0.0.1:${nobody}`
+  const service = "shutdown_delay = 200ms"
+  const configuration = configurationOf({ ...ON_LOG, connection, port: port!, workers, service })
+  await using running = await startHookline(configuration, { folder: folder.make(`workers-${workers}`) })
+  running.signal("SIGTERM")
+  await running.logged(({ msg }) => msg.startsWith("shutting down: "))
+  running.signal("SIGTERM")
+  expect(await running.exited).toBe(0)
+  expect(running.log.at(-1)).toMatchObject({ msg: "stopped" })
+})
 
 test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
   "dev takes %s sent twice for one signal",
@@ -156,5 +152,4 @@ test.skipIf(process.platform !== "linux").each([1, 2])(
     running.signal("SIGTERM")
     expect(await running.exited).toBe(0)
   },
-  30_000,
 )

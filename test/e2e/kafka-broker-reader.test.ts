@@ -1,5 +1,5 @@
 import { ProduceAcks, Producer } from "@platformatic/kafka"
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { readTopic, type ReadFrom } from "../../src/brokers/read-topic.ts"
 import type { LogReader, OffsetRange, StoredRecord } from "../../src/brokers/broker.ts"
 import { lastRecords } from "../../src/brokers/records-before.ts"
@@ -7,9 +7,6 @@ import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
 import { createTopic, freshTopic, kafkaForTests, administer } from "../support/kafka.ts"
-
-// The first test that wants a Kafka waits for its start.
-setDefaultTimeout(60_000)
 
 const kafka = await kafkaForTests()
 const text = ({ value }: StoredRecord): string => Buffer.from(value).toString()

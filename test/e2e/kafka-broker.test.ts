@@ -1,11 +1,8 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import { createTopic, deleteTopic, freshTopic, kafkaForTests, topicNames } from "../support/kafka.ts"
-
-// The first test that wants a Kafka waits for its start.
-setDefaultTimeout(60_000)
 
 const kafka = await kafkaForTests()
 const soon = (ms = 20_000): number => steadyMs() + ms

@@ -66,7 +66,7 @@ url = http://127.0.0.1:${await freePort()}/`
     for (const name of running.keys()) texts.set(name, await scrape(name))
     while (!texts.get("log")!.includes("\nhookline_log_bytes{")) texts.set("log", await scrape("log"))
     samples = [...texts.values()].flatMap(samplesIn)
-  }, 60_000)
+  })
   afterAll(async () => {
     await Promise.all([...running.values()].map((it) => it.stop()))
     await hook[Symbol.asyncDispose]()
@@ -120,7 +120,7 @@ url = http://127.0.0.1:${await freePort()}/`
     beforeAll(async () => {
       const jobs = [...running].map(([name, { adminUrl }]) => [`hookline-${name}`, `${adminUrl}/metrics`])
       prometheus = await startPrometheus(Object.fromEntries(jobs) as { [job: string]: string })
-    }, 30_000)
+    })
     afterAll(() => prometheus?.[Symbol.asyncDispose]())
 
     test("promtool finds nothing to say of the text format", async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { pino } from "pino"
 import type { StoredRecord } from "../../src/brokers/broker.ts"
@@ -17,8 +17,6 @@ import { hookline, temporaryFolder } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
-
-setDefaultTimeout(60_000)
 
 const kafka = await kafkaForTests()
 const DAY_MS = 86_400_000

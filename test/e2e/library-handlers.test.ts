@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import {
   Application,
@@ -16,8 +16,6 @@ import type { Overview } from "../../src/admin/api/shapes.ts"
 import { freePort } from "../support/ports.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
-
-setDefaultTimeout(60_000)
 
 let folder: ReturnType<typeof temporaryFolder>
 let app: Application | undefined

@@ -65,7 +65,7 @@ test("with shutdown_delay workers take events, not ready, before they drain", as
   const connection = `bootstrap_servers = 127.0.0.1:${nobody}`
   const settings = { connection, topic: "webhooks", port: port!, workers: 2 }
   expect(await stopWithDelay(settings, "500ms", () => {})).toBe(0)
-}, 20_000)
+})
 
 test("an admin token guards the metrics and the reasons, not the probes", async () => {
   const guarded = conf("token").replace(

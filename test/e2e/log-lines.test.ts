@@ -92,7 +92,7 @@ test("on a terminal a refusal is one line, as docs/getting-started.md shows it",
   const page = await Bun.file(join(import.meta.dir, "../../docs/getting-started.md")).text()
   expect(shown(line)).toBe(shown(/^\[.*event rejected.*$/m.exec(page)![0]))
   expect(plain.split("\n").filter((it) => it.startsWith("    "))).toEqual([])
-}, 20_000)
+})
 
 const TWILIO = (url: string): string => `[pipeline:webhooks:Verifier]
 provider = twilio

@@ -1,14 +1,11 @@
 import { Client } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
 import { blocksOf } from "../support/documents.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
-
-// each client starts a process
-setDefaultTimeout(60_000)
 
 const SECRET = "obviously-fake-secret-of-tests"
 const BODY = '{"action":"opened","number":7}'

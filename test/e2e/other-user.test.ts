@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { endingWithThisProcess, runToEnd } from "../support/child.ts"
@@ -7,8 +7,6 @@ import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { isPermitted } from "../support/tools.ts"
 
 // Files of one user, looked at by another: here those that root has made, by the user nobody.
-
-setDefaultTimeout(20_000)
 
 const AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 const canChangeUser = isPermitted(["setpriv"], [...AS_NOBODY, "true"])

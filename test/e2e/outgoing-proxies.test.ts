@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { generateKeyPairSync } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -21,8 +21,6 @@ import { startCommand, startDev } from "../support/running-command.ts"
 import { startTokenServer } from "../support/token-server.ts"
 
 // HTTP_PROXY and its kin in the environment: this machine is reached directly, everything else through the proxy.
-
-setDefaultTimeout(30_000)
 
 const folder = folderOfTests()
 

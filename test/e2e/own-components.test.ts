@@ -1,12 +1,9 @@
 import { Database } from "bun:sqlite"
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { cpSync, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { freePort } from "../support/ports.ts"
 import { folderOfTests, hookline, startHookline } from "../support/hookline.ts"
-
-// each starts several processes, one of them with workers
-setDefaultTimeout(30_000)
 
 const examples = join(import.meta.dir, "../../examples/components")
 const folder = folderOfTests()

@@ -110,7 +110,7 @@ test("a section is a provider for run, send, verify, check and a reload", async 
   expect(await running.stop()).toBe(0)
   const ids = (await valuesInLog(join(folder.path, "log"), "acme")).map((it) => JSON.parse(it).event.id)
   expect(ids).toEqual([expect.any(String), expect.any(String), "e1", "e2"])
-}, 60_000)
+})
 
 test("problems of a section are reported at its lines, and those of others with them", async () => {
   writeFileSync(
@@ -249,7 +249,7 @@ ${conf("forms")}${conf("batches")}`
     expect.objectContaining({ delivery: expect.any(String), order: { number: 1 }, note: "a & b" }),
   ])
   expect((await values("batches")).map(({ id }) => String(id)[0])).toEqual(["a", "b"])
-}, 30_000)
+})
 
 test("[defaults:Verifier] may name it", async () => {
   const configuration = `[connection:log]

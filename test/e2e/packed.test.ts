@@ -78,7 +78,7 @@ test("nothing that a run writes in a packed folder is packed", async () => {
   for (const name of ["bin", "dist", "dist/json", "docs", "docs/decisions", "examples", "examples/teams"])
     for (const it of kept) cpSync(join(written, it), join(checkout, name, it), { recursive: true })
   expect(await packed(checkout)).toEqual(expected)
-}, 60_000)
+})
 
 test("a global installation puts the command and its manual page where the system looks for them", async () => {
   const project = folder.make("project")
@@ -101,4 +101,4 @@ test("a global installation puts the command and its manual page where the syste
   const installed = join(prefix, "lib/node_modules/hookline")
   expect(realpathSync(join(prefix, "bin/hookline"))).toBe(join(installed, "bin/hookline"))
   expect(realpathSync(join(prefix, "share/man/man1/hookline.1"))).toBe(join(installed, "docs/hookline.1"))
-}, 60_000)
+})

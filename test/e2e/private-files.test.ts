@@ -130,7 +130,7 @@ describe.each(["000", "022", "177"])("with umask %s", (umask) => {
     const { "pipelines.conf": _, ...modes } = modesBelow(folder.path)
     expect(modes).toEqual(ALL)
     expect(log.filter(({ msg }) => msg.includes("other users"))).toEqual([])
-  }, 20_000)
+  })
 })
 
 test("what is looser already keeps its mode, and is named with what to do", async () => {
@@ -162,7 +162,7 @@ test("what is looser already keeps its mode, and is named with what to do", asyn
       .map(([name, mode]) => `${path(name)} (${octal(mode)})`)
       .toSorted(),
   )
-}, 20_000)
+})
 
 /** As a user who has nothing to do with Hookline, in no group. */
 const STRANGER = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
@@ -206,7 +206,6 @@ test.skipIf(!canBeAnother)(
     expect(await tries(0o644)).toEqual({ held: true, writes: false })
     expect(await tries(0o600)).toEqual({ held: false, writes: true })
   },
-  20_000,
 )
 
 test.skipIf(!canBeAnother)(
@@ -223,5 +222,4 @@ test.skipIf(!canBeAnother)(
     const files = names.filter((it) => ALL[it] === "0600")
     expect(files.filter((name) => opens(name, "<") || opens(name, ">>"))).toEqual([])
   },
-  20_000,
 )

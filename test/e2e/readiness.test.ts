@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(async () => {
   await running.stop()
   folder[Symbol.dispose]()
-}, 30_000)
+})
 
 const start = async (connection: string): Promise<void> => {
   running = await startService({
@@ -72,7 +72,7 @@ describe("while another process holds the write lock", () => {
       { level: "error", connection: "broker", file },
       { level: "info", connection: "broker", file },
     ])
-  }, 30_000)
+  })
 
   test("of the embedded log, it is not ready without the brokers either: no other replica has this log", async () => {
     await start("directory = log")
@@ -83,7 +83,7 @@ describe("while another process holds the write lock", () => {
     } finally {
       await holder.release()
     }
-  }, 30_000)
+  })
 
   test("of a spool, it is ready only as long as its broker accepts events", async () => {
     await start("bootstrap_servers = 127.0.0.1:9\nspool = spool.sqlite")
@@ -104,7 +104,7 @@ describe("while another process holds the write lock", () => {
     }
     await becomes(200)
     expect(await post()).toBe(200)
-  }, 30_000)
+  })
 })
 
 /** Another process that holds the write lock of an SQLite file, as a `BEGIN IMMEDIATE` in a shell of somebody's would. */
@@ -157,7 +157,7 @@ describe("without the brokers, while Kafka is away", () => {
       running.signal("SIGTERM")
       await becomes(503, ({ status }) => status === "draining")
       expect(await withoutBrokers()).toMatchObject([503, { status: "draining" }])
-    }, 30_000)
+    })
 
   test("it is not ready while the Deduplicator's store is away, too, and then names the store", async () => {
     const port = await freePort()
@@ -172,7 +172,7 @@ store = redis://127.0.0.1:${port}`,
     expect(status).toBe(503)
     expect(JSON.stringify(pipelines)).toContain(`store redis://127.0.0.1:${port}`)
     expect(JSON.stringify(pipelines)).not.toContain("connection broker")
-  }, 30_000)
+  })
 
   test("what else is to be excluded is refused by 400, which says what can be", async () => {
     await start(KAFKA_AWAY)
@@ -184,5 +184,5 @@ store = redis://127.0.0.1:${port}`,
         "brokers is the only value of exclude\n",
       ])
     }
-  }, 30_000)
+  })
 })

@@ -1,11 +1,9 @@
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { GITHUB_SECRET, GitHubHook } from "../support/github-hook.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
 import { startCommand } from "../support/running-command.ts"
-
-setDefaultTimeout(60_000)
 
 const MINUTES_MS = 60_000
 

@@ -69,7 +69,7 @@ test("two GitHub events of one body and different kinds are told apart by tail, 
   expect(stdout.trim().split("\n")).toEqual(
     ["issues", "star"].map((it) => `x-github-delivery=d-${it},x-github-event=${it}`),
   )
-}, 30_000)
+})
 
 test("credentials in record headers are masked by tail and the page's API", async () => {
   const text = `
@@ -88,7 +88,7 @@ headers = a=header:X-A, x-signature=header:X-Signature
   expect(JSON.parse(stdout).headers.map(([, value]: string[]) => value)).toEqual(shown)
   const record = await fetch(`${running.adminUrl}/api/records/log/hooks/0/0`)
   expect(((await record.json()) as RecordDetail).headers.map(({ value }) => value)).toEqual(shown)
-}, 30_000)
+})
 
 type SinkOptions = Parameters<typeof brokerSink>[0]
 

@@ -427,24 +427,20 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
   },
 }
 
-test.each(ofReload("live"))(
-  "%s %s is taken live by what is open",
-  async (title, _, option) => {
-    const { section, name, key } = option
-    const [before, after, beside] = changeOf(option)
-    const runtime = await start(configuration(name, key, before, beside))
-    const first = instanceOf(runtime, section)
-    const effect = EFFECTS[`${title} ${key}`]
-    try {
-      if (effect === undefined) throw new Error(`EFFECTS has no ${title} ${key}`)
-      await effect({ runtime, reload: () => change(runtime, configuration(name, key, after, beside)) })
-      expect(instanceOf(runtime, section)).toBe(first)
-    } finally {
-      await runtime.stop()
-    }
-  },
-  15_000,
-)
+test.each(ofReload("live"))("%s %s is taken live by what is open", async (title, _, option) => {
+  const { section, name, key } = option
+  const [before, after, beside] = changeOf(option)
+  const runtime = await start(configuration(name, key, before, beside))
+  const first = instanceOf(runtime, section)
+  const effect = EFFECTS[`${title} ${key}`]
+  try {
+    if (effect === undefined) throw new Error(`EFFECTS has no ${title} ${key}`)
+    await effect({ runtime, reload: () => change(runtime, configuration(name, key, after, beside)) })
+    expect(instanceOf(runtime, section)).toBe(first)
+  } finally {
+    await runtime.stop()
+  }
+})
 
 test("what takes a restart continues with the value before, and the log says so", async () => {
   expect(ofReload("restart").map(([title]) => title)).toEqual(keysBy("restart", SERVICE).map(() => "service"))

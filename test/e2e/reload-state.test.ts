@@ -44,7 +44,7 @@ test("a request that is under way ends on the pipeline and connection that it be
   expect(await published(folder, "second")).toBe(1)
   const { stdout } = await hookline(["tail", "first", "-c", before])
   expect(stdout.split("\n").filter((line) => line.startsWith('{"a":1'))).toHaveLength(1)
-}, 30_000)
+})
 
 test("what a pipeline remembers outlives a reload that changes the pipeline", async () => {
   const folder = folderOf("memory")
@@ -62,7 +62,7 @@ test("what a pipeline remembers outlives a reload that changes the pipeline", as
   } finally {
     await running.stop()
   }
-}, 30_000)
+})
 
 test("a signed id that was accepted is not accepted again after a reload with another secret", async () => {
   const folder = folderOf("replay")
@@ -92,7 +92,7 @@ test("a signed id that was accepted is not accepted again after a reload with an
   }
   expect(running.log.filter(({ reason }) => reason === "replayed")).toHaveLength(1)
   expect(await published(folder, "first")).toBe(1)
-}, 30_000)
+})
 
 test("a duplicate is known after reloads that change its pipeline, and while another one shares its store", async () => {
   const folder = folderOf("duplicates")
@@ -125,7 +125,7 @@ test("a duplicate is known after reloads that change its pipeline, and while ano
   }
   expect(running.log.filter(({ reason }) => reason === "duplicate")).toHaveLength(5)
   expect(await published(folder, "first")).toBe(1)
-}, 30_000)
+})
 
 test("an application in code reloads what is added to it, and a component keeps what it asks to be kept", async () => {
   const closed: string[] = []

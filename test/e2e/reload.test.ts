@@ -54,7 +54,7 @@ drain_timeout = 5s`
   expect(running.output()).not.toContain("obviously-fake-secret")
   expect(await published(folder, "first")).toBe(1)
   expect(await published(folder, "second")).toBe(1)
-}, 30_000)
+})
 
 test("a wrong file changes nothing and every problem is logged; the next right one takes over", async () => {
   const folder = folderOf("wrong")
@@ -81,7 +81,7 @@ test("a wrong file changes nothing and every problem is logged; the next right o
   }
   expect(await published(folder, "first")).toBe(2)
   expect(await published(folder, "second")).toBe(1)
-}, 30_000)
+})
 
 test("the environment is that of the start: a reload that meets it says so", async () => {
   const folder = folderOf("environment")
@@ -97,7 +97,7 @@ test("the environment is that of the start: a reload that meets it says so", asy
   expect(await reload(running, folder, own("SET_AT_START"))).toBe("reloaded")
   const line = await running.logged(({ msg }) => msg.startsWith("nothing has changed"))
   expect(line).toMatchObject({ variables: ["SET_AT_START"] })
-}, 30_000)
+})
 
 test("what can't be opened leaves everything as it was: a port in use, a log of another process, a broken schema", async () => {
   const folder = folderOf("unopened")
@@ -132,7 +132,7 @@ test("what can't be opened leaves everything as it was: a port in use, a log of 
   expect(await published(folder, "first")).toBe(1)
   const { stdout } = await hookline(["topics", "-c", join(folder, "pipelines.conf"), "--connection", "log"])
   expect(stdout).not.toContain("more")
-}, 60_000)
+})
 
 test("the admin listener moves, takes another token, and the log another level", async () => {
   const folder = folderOf("admin")
@@ -164,7 +164,7 @@ test("the admin listener moves, takes another token, and the log another level",
     await running.stop()
   }
   expect(running.log.filter(({ reason }) => reason === "not_an_object")).toEqual([])
-}, 30_000)
+})
 
 test("a storm of SIGHUP ends with the last configuration, and SIGTERM during it stops in order", async () => {
   const folder = folderOf("storm")
@@ -183,4 +183,4 @@ test("a storm of SIGHUP ends with the last configuration, and SIGTERM during it 
   expect(await running.exited).toBe(0)
   expect(running.log.filter(({ level }) => level === "error")).toEqual([])
   expect(await published(folder, "last")).toBe(1)
-}, 30_000)
+})

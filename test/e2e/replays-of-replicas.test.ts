@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import type { Overview, ReplayOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { sharedByTests } from "../support/hookline.ts"
@@ -7,8 +7,6 @@ import { Receiver } from "../support/receiver.ts"
 import { hasRedis, startRedis } from "../support/redis.ts"
 
 // Three replicas that can replay one log, which a fourth process has.
-
-setDefaultTimeout(60_000)
 
 const COUNT = 4
 const kafka = await freePort()

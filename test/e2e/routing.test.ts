@@ -76,7 +76,7 @@ test("events go where the lines say; what Filter or Router drop is answered 200 
     ["debug", "filtered"],
     ["debug", "routed_to_drop"],
   ])
-}, 30_000)
+})
 
 test("topics of lines are prepared before their first event", async () => {
   const folder = root.make("prepared")
@@ -85,7 +85,7 @@ test("topics of lines are prepared before their first event", async () => {
   expect(await statusOf(running.urls["webhooks"])).toBe(200)
   const { stdout } = await hookline(["topics", "-c", join(folder, "pipelines.conf")])
   for (const topic of ["first", "billing", "crm"]) expect(stdout).toContain(topic)
-}, 30_000)
+})
 
 test("a template names topics as they come, up to max_topics, across reloads", async () => {
   const folder = root.make("template")
@@ -109,7 +109,7 @@ test("a template names topics as they come, up to max_topics, across reloads", a
   expect(await typesIn(folder, "events.c")).toEqual(["c"])
   expect(await typesIn(folder, "first")).toEqual(["no/topic", "c", "c"])
   expect(await typesIn(folder, "billing")).toEqual(["invoice.paid"])
-}, 30_000)
+})
 
 test("an event that a later step refuses is a dead letter; one that a line drops is none", async () => {
   const folder = root.make("letters")
@@ -122,7 +122,7 @@ test("an event that a later step refuses is a dead letter; one that a line drops
     expect((await send(running.urls["pay"]!, body)).status).toBe(200)
   expect((await send(running.urls["pay"]!, "[1]")).status).toBe(400)
   expect([await published(folder, "paid"), await published(folder, "pay.dead")]).toEqual([1, 1])
-}, 30_000)
+})
 
 test("Filter and Router in code", async () => {
   const pipeline = new Pipeline("hooks", {

@@ -164,7 +164,7 @@ test("a pipeline's name stands for its address, sender and secret; where the eve
     64,
     expect.stringContaining("has no pipeline play; did you mean pay?"),
   ])
-}, 20_000)
+})
 
 test("an event for a pipeline whose path is a prefix is posted below it, and signed for the URL that it is posted to", async () => {
   using folder = temporaryFolder()
@@ -177,7 +177,7 @@ test("an event for a pipeline whose path is a prefix is posted below it, and sig
   )
   const sent = await hookline(["send", "square", "-c", join(folder.path, "pipelines.conf")])
   expect([sent.status, sent.stdout]).toEqual([0, expect.stringContaining("answers: 1 x 200")])
-}, 30_000)
+})
 
 test("an answer that takes longer than the timeout is counted as such", async () => {
   const server = Bun.serve({

@@ -1,11 +1,9 @@
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { request } from "node:http"
 import { join } from "node:path"
 import { Application, embeddedConnection } from "../../src/index.ts"
 import { folderOfTests } from "../support/hookline.ts"
-
-setDefaultTimeout(20_000)
 
 const root = join(import.meta.dir, "../..")
 const folder = folderOfTests()

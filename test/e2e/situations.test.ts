@@ -194,21 +194,17 @@ const command = async (args: readonly string[], { path } = folder): Promise<stri
   return stdout
 }
 
-test.each(SITUATIONS)(
-  "$name is named by the overview, a line of the log and verify --last",
-  async (it) => {
-    // so many at once are over any limit, and for someone to look at
-    const some = () => Promise.all(Array.from({ length: 6 }, () => post(it)))
-    await until(`${it.pipeline} answers ${it.status}`, async () => (await some()).includes(it.status))
-    await running.logged((line) => it.log.test(JSON.stringify(line)) && line["pipeline"] === it.pipeline)
-    await until(`the overview says ${it.overview}`, async () => {
-      if (it.status === 429) await some()
-      return it.overview.test(await overviewText(it.pipeline))
-    })
-    expect(await command(["verify", "--last", "--pipeline", it.pipeline])).toMatch(it.command)
-  },
-  40_000,
-)
+test.each(SITUATIONS)("$name is named by the overview, a line of the log and verify --last", async (it) => {
+  // so many at once are over any limit, and for someone to look at
+  const some = () => Promise.all(Array.from({ length: 6 }, () => post(it)))
+  await until(`${it.pipeline} answers ${it.status}`, async () => (await some()).includes(it.status))
+  await running.logged((line) => it.log.test(JSON.stringify(line)) && line["pipeline"] === it.pipeline)
+  await until(`the overview says ${it.overview}`, async () => {
+    if (it.status === 429) await some()
+    return it.overview.test(await overviewText(it.pipeline))
+  })
+  expect(await command(["verify", "--last", "--pipeline", it.pipeline])).toMatch(it.command)
+})
 
 test("duplicate ids are dropped, and listed by reason with what that means", async () => {
   const send = () => fetch(running.urls["twice"]!, { method: "POST", body: BODY })
@@ -221,7 +217,7 @@ test("duplicate ids are dropped, and listed by reason with what that means", asy
   const [tally] = (await tallies()).filter((it) => it.pipeline === "twice")
   expect(tally).toMatchObject({ words: "an event with its id was published before", outcome: "dropped" })
   expect(tally!.advice).toContain("Nothing is missing")
-}, 30_000)
+})
 
 describe.skipIf(disk === undefined)("a full disk", () => {
   test("is named by the overview, a line of the log and status", async () => {
@@ -240,7 +236,7 @@ describe.skipIf(disk === undefined)("a full disk", () => {
     await running.logged((line) => full.log.test(JSON.stringify(line)))
     await until("the overview says so", async () => full.overview.test(await overviewText("full")))
     expect(await command(["status"])).toMatch(full.command)
-  }, 40_000)
+  })
 })
 
 describe.skipIf(!(await canStartKafka()))("a topic that Kafka does not have", () => {
@@ -258,5 +254,5 @@ describe.skipIf(!(await canStartKafka()))("a topic that Kafka does not have", ()
     await service.logged((line) => line["pipeline"] === "missing" && named.test(JSON.stringify(line)))
     await until("the overview says so", async () => named.test(await overviewText("missing", service)))
     for (const it of [["status"], ["verify", "--last"]]) expect(await command(it, own)).toMatch(named)
-  }, 60_000)
+  })
 })

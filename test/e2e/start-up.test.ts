@@ -1,9 +1,7 @@
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { join } from "node:path"
 import { endingWithThisProcess } from "../support/child.ts"
 import { temporaryFolder } from "../support/hookline.ts"
-
-setDefaultTimeout(60_000)
 
 const INDEX = join(import.meta.dir, "../../src/index.ts")
 

@@ -93,7 +93,7 @@ test("a configuration that SIGHUP finds half written changes nothing; whole, and
     ["first", "second", "third", "fourth"].map((topic) => published(folder, topic)),
   )
   expect(counts).toEqual([3, 1, 1, 1])
-}, 20_000)
+})
 
 test.skipIf(!isLinux)(
   "a working directory whose name is not UTF-8 is told from one that does not exist",

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { Database } from "bun:sqlite"
 import { closeSync, cpSync, openSync, renameSync, writeFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
@@ -7,8 +7,6 @@ import { isFull } from "../support/fault-table.ts"
 import { hookline, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
 import { joinWithKcat, kafkaAddressOf, kcat } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
-
-setDefaultTimeout(60_000)
 
 const folder = folderOfTests()
 

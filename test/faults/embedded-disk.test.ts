@@ -47,7 +47,7 @@ describe.skipIf(disk === undefined)("the disk of the embedded log", () => {
       },
     })
     expect(findings.found).toBe(findings.acknowledged)
-  }, 60_000)
+  })
 })
 
 describe.skipIf(larger === undefined)("the nearly full disk of the embedded log", () => {
@@ -73,7 +73,7 @@ describe.skipIf(larger === undefined)("the nearly full disk of the embedded log"
         expect(largestWal).toBeLessThan(12 * MEBIBYTE)
       },
     })
-  }, 60_000)
+  })
 
   test("is not filled by the WAL that a stopped reader keeps: 503 while there is space, back when the reader is gone", async () => {
     const directory = join(read!.path, "log")
@@ -100,7 +100,7 @@ describe.skipIf(larger === undefined)("the nearly full disk of the embedded log"
         return backAfterMs
       },
     })
-  }, 60_000)
+  })
 })
 
 /** Writes a log with that many bytes of records in another topic, older than what comes. */

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { copyFileSync, renameSync, rmSync, writeFileSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
@@ -8,8 +8,6 @@ import { temporaryFolder } from "../support/hookline.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
 import { isPermitted } from "../support/tools.ts"
 import { eventsInLog, ON_LOG, serving, startService } from "../support/webhook-service.ts"
-
-setDefaultTimeout(60_000)
 
 interface Way {
   readonly scenario: string

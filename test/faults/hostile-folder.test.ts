@@ -172,7 +172,6 @@ describe.each([
       expect(errors.filter((line) => !line.includes('"connection":"kafka"'))).toEqual([])
       expect(sprung()).toBe(false)
     },
-    30_000,
   )
 
   test.each(commands)("hookline %s does what it does elsewhere", async (line, status, says) => {

@@ -24,7 +24,7 @@ beforeAll(async () => {
   running = await startService({ folder: folder.path, ...ON_LOG })
   port = Number(new URL(running.urls["webhooks"]!).port)
   for (let n = 0; n < 500; n++) await expectHealthy()
-}, 60_000)
+})
 afterAll(async () => {
   await running.stop()
   const { stdout } = await hookline(["topics", "-c", `${folder.path}/pipelines.conf`])
@@ -32,7 +32,7 @@ afterAll(async () => {
   // nothing but what was answered 200 is there
   expect(stdout).toMatch(new RegExp(`^webhooks +\\d+ +${published}\\b`, "m"))
   expect(running.log.filter(({ level }) => level === "error" || level === "fatal")).toEqual([])
-}, 60_000)
+})
 
 async function send(body: string | Uint8Array<ArrayBuffer>, coding?: string): Promise<number> {
   const headers = coding === undefined ? {} : { "Content-Encoding": coding }
@@ -79,18 +79,14 @@ test.each([
   ],
   ["TLS", endless("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", noise), 400],
   ["random bytes", endless("", noise), 400],
-])(
-  "%s: answered, and not kept",
-  async (name, { head, unit }, status) => {
-    const { takenBytes, answer } = await withstands(name, () =>
-      flood({ port, head, unit, mostBytes: FLOOD_BYTES }),
-    )
-    // a reset may overtake the answer of a connection that the server ends
-    if (answer === "") expect(takenBytes).toBeLessThan(FLOOD_BYTES)
-    else expect(answer).toStartWith(`HTTP/1.1 ${status} `)
-  },
-  60_000,
-)
+])("%s: answered, and not kept", async (name, { head, unit }, status) => {
+  const { takenBytes, answer } = await withstands(name, () =>
+    flood({ port, head, unit, mostBytes: FLOOD_BYTES }),
+  )
+  // a reset may overtake the answer of a connection that the server ends
+  if (answer === "") expect(takenBytes).toBeLessThan(FLOOD_BYTES)
+  else expect(answer).toStartWith(`HTTP/1.1 ${status} `)
+})
 
 test("answers that are never read are not heaped up", async () => {
   const unit = Buffer.from("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(1000))
@@ -98,7 +94,7 @@ test("answers that are never read are not heaped up", async () => {
     flood({ port, head: "", unit, mostBytes: FLOOD_BYTES, reads: false }),
   )
   expect(takenBytes).toBeLessThan(FLOOD_BYTES)
-}, 60_000)
+})
 
 const zeros = Buffer.alloc(64 * 1024 * 1024)
 test.each([
@@ -144,7 +140,7 @@ test("2,000 connections with half a header section, half a body or nothing leave
   while (descriptors() > before + 10) await Bun.sleep(10)
   const metrics = async (): Promise<string> => (await fetch(`${running.adminUrl}/metrics`)).text()
   while (!(await metrics()).includes("\nhookline_in_flight_bytes 0\n"));
-}, 60_000)
+})
 
 interface Flood {
   readonly port: number

@@ -1,12 +1,10 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import { openProxy } from "../support/kafka-proxy.ts"
 import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
-
-setDefaultTimeout(30_000)
 
 const proxy = await openProxy()
 

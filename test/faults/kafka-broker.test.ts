@@ -42,7 +42,7 @@ describe.skipIf(!available)("one Kafka broker", () => {
     expect(new Set(queued.map(({ answer }) => answer))).toEqual(new Set([503]))
     const there = new Set(logged.map(({ number }) => number))
     expect(queued.filter(({ number }) => there.has(number))).toEqual([])
-  }, 60_000)
+  })
 
   test("that is killed and started again: nothing is lost or doubled, and it is used again within two seconds", async () => {
     const to = await onNewTopic(kafka)
@@ -72,7 +72,7 @@ describe.skipIf(!available)("one Kafka broker", () => {
       "Kafka unavailable; retrying",
       "connected to Kafka",
     ])
-  }, 60_000)
+  })
 
   test("whose topic is deleted and made anew under load: nothing that was posted since is lost or doubled", async () => {
     const to = await onNewTopic(kafka)
@@ -90,5 +90,5 @@ describe.skipIf(!available)("one Kafka broker", () => {
         return Math.max(0, goneMs + (await senders.backAfterMs(goneMs)) - takenMs)
       },
     })
-  }, 60_000)
+  })
 })

@@ -95,7 +95,7 @@ describe.skipIf(!available)("three Kafka brokers", () => {
         return backAfterMs
       },
     })
-  }, 60_000)
+  })
 
   test("a rolling restart: nothing is lost or doubled", async () => {
     const to = await replicated(3)
@@ -137,5 +137,5 @@ describe.skipIf(!available)("three Kafka brokers", () => {
     expect(others.every(isAcknowledged)).toBe(true)
     // Those that it held waited for the whole of delivery_timeout.
     expect(longestOwnWaitMs(others)).toBeLessThan(DELIVERY_TIMEOUT_MS / 2)
-  }, 60_000)
+  })
 })

@@ -61,7 +61,7 @@ describe.skipIf(!available)(`each of ${CASES.length} error codes that a broker m
     await administer(kafka, (admin) => admin.createTopics({ topics, partitions: 2, replicas: 1 }))
     const codes = new Map(CASES.map(({ name, code }) => [topicOf(name), code]))
     answerWithCodes(interceptor, (topic, partition) => (partition === 0 ? (codes.get(topic) ?? 0) : 0))
-  }, 60_000)
+  })
   afterEach(() => running.stop())
 
   const topicOf = (name: string): string => `${prefix}-${name.toLowerCase()}`
@@ -127,7 +127,7 @@ ${connection}`
     expect(wrong(answers, inTime)).toEqual([])
     interceptor.handle = () => "pass"
     expect(wrong(await postAll(cases, REFUSED, 100), ({ status }) => status === 200)).toEqual([])
-  }, 60_000)
+  })
 
   test("makes a spool wait where it goes away by itself, else the event is quarantined, and those after it move on", async () => {
     interceptor.target = undefined

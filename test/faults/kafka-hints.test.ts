@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { createServer, type AddressInfo, type Server } from "node:net"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
@@ -7,8 +7,6 @@ import { temporaryFolder } from "../support/hookline.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
 import { canStartKafka, createTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
-
-setDefaultTimeout(60_000)
 
 const PASSWORD = "not-a-real-password"
 const NOWHERE = "no-such-host.invalid:9092"

@@ -45,7 +45,7 @@ describe.skipIf(!available)("a network that silently forgets idle connections", 
         return longestBackMs
       },
     })
-  }, 60_000)
+  })
 
   test("with connections_max_idle below that they are closed before, and the next events do not wait", async () => {
     const to = await behind("connections_max_idle = 500ms")
@@ -67,5 +67,5 @@ describe.skipIf(!available)("a network that silently forgets idle connections", 
         return longestBackMs
       },
     })
-  }, 60_000)
+  })
 })

@@ -25,11 +25,11 @@ describe.skipIf(!available)("overload of Kafka", () => {
     await createTopic(kafka, "flood", { partitions: 4, configs: bounded })
     await createTopic(kafka, "numbered", { partitions: 4 })
     overloaded = await Overloaded.start("Kafka", onKafka(kafka), folder.path)
-  }, 60_000)
+  })
   afterAll(async () => {
     await overloaded.running.stop()
     folder[Symbol.dispose]()
-  }, 60_000)
+  })
 
   withstandsOverload(
     () => overloaded,

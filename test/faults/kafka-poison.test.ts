@@ -49,7 +49,7 @@ describe.skipIf(kafka === undefined)("a batch with one record that Kafka does no
     const body = (number: number): string =>
       `{"n":${number},"k":"k0","pad":"${"x".repeat(MAX_MESSAGE_BYTES)}"}`
     await poison("record too large", body, 413, { configs: {}, before: limit })
-  }, 60_000)
+  })
 
   test("refused, for having no key in a compacted topic: it gets 503, the others pass", async () => {
     const configs = { "cleanup.policy": "compact" }
@@ -57,7 +57,7 @@ describe.skipIf(kafka === undefined)("a batch with one record that Kafka does no
       configs,
     })
     expect(findings.found).toBe(findings.acknowledged)
-  }, 60_000)
+  })
 })
 
 /** Lowers a topic's limit without those noticing who have looked it up, so that the broker is the one to refuse. */

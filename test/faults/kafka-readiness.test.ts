@@ -36,7 +36,7 @@ describe.skipIf(!available)("what /readyz says of three Kafka brokers", () => {
     senders = undefined
     await running.stop()
     folder[Symbol.dispose]()
-  }, 60_000)
+  })
 
   async function start(
     layout: { partitions: number; replicas: number; insync?: number },
@@ -96,7 +96,7 @@ describe.skipIf(!available)("what /readyz says of three Kafka brokers", () => {
       await gauge("hookline_impaired_topics"),
       await gauge("hookline_partitions_without_leader"),
     ]).toEqual([0, 0])
-  }, 60_000)
+  })
 
   test.if(isFull)(
     "a topic none of whose partitions has a leader makes it not ready, when there is no other",
@@ -115,7 +115,6 @@ describe.skipIf(!available)("what /readyz says of three Kafka brokers", () => {
       await kafka.nodes[dead]!.start()
       expect((await becomes("ready")).code).toBe(200)
     },
-    60_000,
   )
 
   test("a topic whose events are all refused, while metadata is answered, makes it not ready, with the reason", async () => {

@@ -1,12 +1,10 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { partitionOf } from "../../src/brokers/murmur2.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { administer, canStartKafka, createTopic, freshTopic, setTopic } from "../support/kafka.ts"
-
-setDefaultTimeout(60_000)
 
 const soon = (ms = 20_000): number => steadyMs() + ms
 const value = (text: string): Buffer => Buffer.from(text)

@@ -30,7 +30,7 @@ describe.skipIf(!available)(`a replay of ${COUNT} records`, () => {
     const connections = `[connection:log]\ndirectory = log\n[connection:back]\ndirectory = back\n[connection:kafka]\nbootstrap_servers = ${kafka.bootstrapServers.join(",")}\n`
     await Bun.write(join(folder.path, "pipelines.conf"), connections)
     await fillLog(join(folder.path, "log"), "in", records)
-  }, 60_000)
+  })
 
   const start = (from: string, to: string) =>
     startCommand(["replay", "--from", from, "--to", to], folder.path)

@@ -49,7 +49,7 @@ describe.skipIf(!available)("a reload that changes a connection with a spool", (
     folder = join(root.path, topic)
     nobody = `bootstrap_servers = 127.0.0.1:${(await freePorts(1))[0]}`
     await createTopic(kafka, topic, { partitions: 3 })
-  }, 60_000)
+  })
 
   const settings = (connection: string, spool = "spool = spool.sqlite"): ServiceSettings => ({
     folder,
@@ -98,7 +98,7 @@ sasl_password = ${password}`
     await running.logged(isDirect)
     await senders.many(300)
     await judge(senders)
-  }, 60_000)
+  })
 
   test("other credentials and another compression, again and again under load", async () => {
     await using senders = await start(sasl("alice", "obviously-fake-a"))
@@ -115,7 +115,7 @@ sasl_password = ${password}`
     await senders.many(300)
     await judge(senders)
     expect(running.output()).not.toContain("obviously-")
-  }, 60_000)
+  })
 
   test("away from a broker that takes everything and answers nothing", async () => {
     await using senders = await start(`bootstrap_servers = ${proxy.address}`)
@@ -130,7 +130,7 @@ sasl_password = ${password}`
       proxy.heal()
     }
     await judge(senders)
-  }, 60_000)
+  })
 
   test("to another file, to none, or to no connection is refused while the spool holds events", async () => {
     await using senders = await start(nobody)
@@ -167,7 +167,7 @@ sasl_password = ${password}`
     await last.stop()
     expect([...more.posted, ...last.posted].filter(({ answer }) => answer !== 200)).toEqual([])
     expect(await running.stop()).toBe(0)
-  }, 60_000)
+  })
 
   test("and that fails leaves the spool and its broker as they were", async () => {
     using taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
@@ -180,5 +180,5 @@ sasl_password = ${password}`
     await senders.many(300)
     expect(running.log.slice(seen).filter(({ msg }) => msg.includes("spooling them"))).toEqual([])
     await judge(senders)
-  }, 60_000)
+  })
 })

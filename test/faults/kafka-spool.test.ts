@@ -88,7 +88,7 @@ describe.skipIf(!available)("a spool before Kafka", () => {
       },
     })
     expect(findings).toMatchObject({ doubled: 0, found: findings.sent })
-  }, 60_000)
+  })
 
   test("the broker is killed under load and comes back: every event is acknowledged and there", async () => {
     await spooled("broker killed under load", {
@@ -104,7 +104,7 @@ describe.skipIf(!available)("a spool before Kafka", () => {
         await direct
       },
     })
-  }, 60_000)
+  })
 
   test("the broker stands still under load: every event is acknowledged and there", async () => {
     await spooled(`broker paused ${PAUSE_MS / 1000} s`, {
@@ -118,7 +118,7 @@ describe.skipIf(!available)("a spool before Kafka", () => {
         await direct
       },
     })
-  }, 60_000)
+  })
 
   test("Hookline is killed while it spools, and while it forwards: what was acknowledged arrives", async () => {
     const file = join(folder.path, "killed.sqlite")
@@ -169,7 +169,7 @@ describe.skipIf(!available)("a spool before Kafka", () => {
       },
     })
     expect(findings.doubled).toBe(0)
-  }, 60_000)
+  })
 
   test("a full spool answers 503 with Retry-After, and accepts events again when it has space", async () => {
     const findings = await spooled("spool full", {
@@ -193,7 +193,7 @@ describe.skipIf(!available)("a spool before Kafka", () => {
       },
     })
     expect(findings).toMatchObject({ doubled: 0, found: findings.acknowledged })
-  }, 60_000)
+  })
 
   test.skipIf(disk === undefined)(
     "its disk is full: 503, and forwarding frees the space of the spool all the same; then it heals",
@@ -230,6 +230,5 @@ describe.skipIf(!available)("a spool before Kafka", () => {
       using db = new Database(file)
       expect(db.query("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" })
     },
-    60_000,
   )
 })

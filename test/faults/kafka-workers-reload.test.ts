@@ -89,7 +89,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     })
     expect(wrong).toEqual([])
     expect(versions.size).toBe(sent.length)
-  }, 60_000)
+  })
 
   test("a reload that a worker can't follow changes nothing in any; a worker that is restarted runs what the others do", async () => {
     const folder = folderOf("not-reloaded")
@@ -131,7 +131,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       expect(await running.stop()).toBe(0)
     }
     expect([await published(first), await published(third)].map(({ length }) => length)).toEqual([20, 20])
-  }, 30_000)
+  })
 
   test("a worker that stalls through a reload is replaced, and the next one runs what the other does", async () => {
     const folder = folderOf("replaced")
@@ -153,7 +153,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       expect(await running.stop()).toBe(0)
     }
     expect(await published(topics[1])).toHaveLength(20)
-  }, 30_000)
+  })
 
   test.skipIf(!hasRedis())(
     "a replay is noticed by whichever worker it reaches, by the Redis of all",
@@ -184,7 +184,6 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       }
       expect(await published(topic)).toHaveLength(1)
     },
-    30_000,
   )
 
   test("a secret that the provider brings to one worker is known to all, and there is no second one", async () => {
@@ -211,5 +210,5 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       await running.stop()
     }
     expect(running.output()).not.toContain("obviously-fake")
-  }, 30_000)
+  })
 })

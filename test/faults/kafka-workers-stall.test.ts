@@ -38,11 +38,11 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       service: `stall_timeout = ${STALL_TIMEOUT_MS}ms`,
     })
     await allReady()
-  }, 30_000)
+  })
   afterEach(async () => {
     await running.stop()
     folder[Symbol.dispose]()
-  }, 30_000)
+  })
 
   const readiness = async (): Promise<{ code: number; status: string; workers: { [n: string]: string } }> => {
     const answer = await fetch(`${running.adminUrl}/readyz`)
@@ -77,7 +77,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       await count("hookline_worker_stall_kills_total"),
       await count("hookline_worker_ends_total"),
     ]).toEqual([1, 0, 0])
-  }, 30_000)
+  })
 
   test("one that stalls for longer than stall_timeout is killed and replaced: connections that it got end with it, and nothing acknowledged is lost", async () => {
     const senders = new NumberedSenders(serving(running), { keyless: 8 })
@@ -113,7 +113,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     ]).toEqual([1, 1, 1, 2])
     const findings = compare(senders.posted, await eventsInKafka(kafka!, topic))
     expect(findings).toMatchObject({ lost: 0, doubled: 0, disordered: 0, refusedAndFound: 0 })
-  }, 30_000)
+  })
 
   test("one that stalls while it starts is given time, and accepts webhooks when it continues", async () => {
     const [first, second] = childrenOf(running.pid)
@@ -125,7 +125,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     process.kill(starting, "SIGCONT")
     await running.logged(({ msg, pid }) => msg === "worker restarted" && pid === starting)
     await allReady()
-  }, 30_000)
+  })
 
   test("when the supervisor itself stalled, it kills nobody for it", async () => {
     const workers = childrenOf(running.pid)
@@ -136,7 +136,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     await Bun.sleep(1000)
     expect(childrenOf(running.pid)).toEqual(workers)
     expect(running.log.filter((it) => isStall(it) || isKill(it))).toEqual([])
-  }, 30_000)
+  })
 
   test("one that stalls when the supervisor is killed ends as soon as it continues, and leaves its port", async () => {
     const [first, second] = childrenOf(running.pid)
@@ -148,7 +148,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     await gone(second!)
     // without SO_REUSEPORT it is had only when nobody has it
     Bun.serve({ hostname: "127.0.0.1", port, fetch: () => new Response() }).stop(true)
-  }, 30_000)
+  })
 
   async function newChild(known: readonly number[]): Promise<number> {
     for (;;) {

@@ -36,7 +36,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     })
     senders = new NumberedSenders(serving(running), { keyless: 8 })
     await senders.many(200)
-  }, 30_000)
+  })
   afterEach(async () => {
     await senders.stop()
     await running.stop()
@@ -59,7 +59,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       expect([name, (await metricOf(running, name)).get(labels)]).toEqual([name, senders.posted.length])
     const findings = compare(senders.posted, await published())
     expect(findings).toMatchObject({ ...KEPT, acknowledged: findings.sent, found: findings.sent })
-  }, 30_000)
+  })
 
   test("a worker that is killed takes nobody along, is restarted, and what it counted stays", async () => {
     const total = async (): Promise<number> =>
@@ -81,7 +81,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     expect(findings.sent - findings.unanswered).toBe(findings.acknowledged)
     expect(sum((await metricOf(running, "hookline_worker_ends_total")).values())).toBe(1)
     expect(sum((await metricOf(running, "hookline_worker_up")).values())).toBe(2)
-  }, 30_000)
+  })
 
   test("when the supervisor is killed its workers end, and nothing that was acknowledged is lost", async () => {
     const workers = childrenOf(running.pid)
@@ -92,7 +92,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     const findings = compare(senders.posted, await published())
     expect(findings).toMatchObject(KEPT)
     expect(running.output()).toContain("supervisor ended; stopping")
-  }, 30_000)
+  })
 
   test("SIGTERM, to all of its processes at once too, drains all and ends with status 0", async () => {
     const workers = childrenOf(running.pid)
@@ -105,7 +105,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     expect(findings.found).toBe(findings.acknowledged)
     expect(running.log.filter(({ level }) => level === "error")).toEqual([])
     expect(running.log.at(-1)).toMatchObject({ msg: "stopped" })
-  }, 30_000)
+  })
 
   test("a second signal ends all at once", async () => {
     const workers = childrenOf(running.pid)
@@ -114,7 +114,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     running.signal("SIGCONT")
     expect(await running.exited).not.toBe(0)
     await Promise.all(workers.map(gone))
-  }, 30_000)
+  })
 
   test("while the supervisor stalls, its workers continue", async () => {
     running.signal("SIGSTOP")
@@ -123,5 +123,5 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     await senders.stop()
     const findings = compare(senders.posted, await published())
     expect(findings).toMatchObject({ ...KEPT, unanswered: 0, acknowledged: findings.sent })
-  }, 30_000)
+  })
 })

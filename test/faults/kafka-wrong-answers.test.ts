@@ -65,7 +65,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that answers wh
     expect(findings.acknowledged).toBeGreaterThanOrEqual(6)
     expect(producers.at(-1)).not.toBe(producers[0]!)
     expect(running.log.filter(({ level }) => level === "error")).toMatchObject([{ topic }])
-  }, 60_000)
+  })
 
   test("an unknown error code in the metadata of one topic holds up no other topic", async () => {
     const [strange, other] = [freshTopic("strange"), freshTopic("other")]
@@ -90,7 +90,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that answers wh
     expect(await refused).toBeInstanceOf(PublishError)
     interceptor.handle = () => "pass"
     expect(await publish(strange)).toEqual({ partition: 0, offset: 0 })
-  }, 60_000)
+  })
 })
 
 /** What a broker says that has taken a batch into a topic's only partition. */

@@ -21,11 +21,11 @@ describe.skipIf(!hasWrk())("overload of the embedded log", () => {
 
   beforeAll(async () => {
     overloaded = await Overloaded.start("the embedded log", "directory = log", folder.path)
-  }, 60_000)
+  })
   afterAll(async () => {
     await overloaded.running.stop()
     folder[Symbol.dispose]()
-  }, 60_000)
+  })
 
   withstandsOverload(
     () => overloaded,

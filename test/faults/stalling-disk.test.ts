@@ -89,7 +89,7 @@ describe.skipIf(stalling === undefined).each(subjects)(
           return backAfterMs
         },
       })
-    }, 60_000)
+    })
 
     test("does not keep a Hookline from ending", async () => {
       const settings = { ...(await to(named("left"))), folder: folder.path, deliveryTimeoutMs: 500 }
@@ -104,6 +104,6 @@ describe.skipIf(stalling === undefined).each(subjects)(
       stalling!.goOn()
       await senders.stop()
       expect(await running.exited).toBe(0)
-    }, 60_000)
+    })
   },
 )

@@ -23,5 +23,4 @@ test.skipIf("missing" in own)(
       },
     })
   },
-  30_000,
 )

@@ -41,7 +41,7 @@ test("redocly has no error and no warning", async () => {
   })
   const { problems } = JSON.parse(stdout) as { problems: unknown[] }
   expect([status, problems], stderr).toEqual([0, []])
-}, 60_000)
+})
 
 test.skipIf(!(await schemathesis.areHere()))(
   "schemathesis finds no answer that is not as described",

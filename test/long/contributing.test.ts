@@ -362,7 +362,7 @@ test("with an example of each recipe, npm run docs and npm run format leave noth
 })
 
 test.each(Object.entries(EXAMPLES))("%s: its tests pass", async (_, { tests }) => {
-  for (const files of tests) await succeed("bin/bun", "test", "--timeout=30000", ...files)
+  for (const files of tests) await succeed("bin/bun", "test", "--timeout=60000", ...files)
 })
 
 test("what was added works: preset, component, option and metric in a pipeline", async () => {

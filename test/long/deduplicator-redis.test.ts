@@ -216,7 +216,7 @@ describe.skipIf(!hasRedis())("a Redis by TLS", () => {
       await running.stop()
     }
     expect(running.log.filter(({ reason }) => reason === "duplicate")).toHaveLength(1)
-  }, 60_000)
+  })
 })
 
 describe.skipIf(!hasRedis())("a Redis with a password", () => {
@@ -249,7 +249,7 @@ describe.skipIf(!hasRedis())("a Redis with a password", () => {
       }
       for (const secret of spelled) expect(running.output()).not.toContain(secret)
     }
-  }, 60_000)
+  })
 })
 
 interface Replica {

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
@@ -8,8 +8,6 @@ import { PLAIN_ADMIN } from "../support/deployed.ts"
 import { blocksOf, ROOT } from "../support/documents.ts"
 import { serviceMonitorCheck } from "../support/prometheus-operator.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
-
-setDefaultTimeout(30_000)
 
 const CHART = join(ROOT, "deploy/helm/hookline")
 /** Whose schemas the objects are validated against. */

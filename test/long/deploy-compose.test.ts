@@ -88,33 +88,29 @@ describe.skipIf(!(await hasDeployTools()))("the compose file", () => {
     writeFileSync(file, here.replaceAll(volume.target, join(folder.path, "data")))
     const checked = await hookline(["check", "-c", file])
     expect(checked).toMatchObject({ status: 0, stderr: expect.stringMatching(PLAIN_ADMIN) })
-  }, 20_000)
+  })
 
-  test.skipIf(!hasKafka)(
-    "configures a Kafka that formats its storage",
-    async () => {
-      const { image, environment } = (await composed()).kafka
-      expect(image).toBe(`apache/kafka:${VERSION}`)
-      using folder = temporaryFolder()
-      const data = join(folder.path, "data")
-      // as the image's start does
-      const properties = Object.entries(environment).map(
-        ([name, value]) =>
-          `${name
-            .replace(/^KAFKA_/, "")
-            .toLowerCase()
-            .replaceAll("_", ".")}=${value}\n`,
-      )
-      const file = join(folder.path, "server.properties")
-      writeFileSync(file, properties.join("").replace(/^log\.dirs=.*$/m, `log.dirs=${data}`))
-      const { classPath } = (await kafkaClassPath()) as { classPath: string }
-      const id = ["--cluster-id", "AAAAAAAAAAAAAAAAAAAAAQ"]
-      const format = ["java", "-cp", classPath, "kafka.tools.StorageTool", "format", ...id, "--config", file]
-      expect(await runToEnd(format)).toMatchObject({
-        status: 0,
-        stdout: expect.stringContaining(`Formatting metadata directory ${data}`),
-      })
-    },
-    20_000,
-  )
+  test.skipIf(!hasKafka)("configures a Kafka that formats its storage", async () => {
+    const { image, environment } = (await composed()).kafka
+    expect(image).toBe(`apache/kafka:${VERSION}`)
+    using folder = temporaryFolder()
+    const data = join(folder.path, "data")
+    // as the image's start does
+    const properties = Object.entries(environment).map(
+      ([name, value]) =>
+        `${name
+          .replace(/^KAFKA_/, "")
+          .toLowerCase()
+          .replaceAll("_", ".")}=${value}\n`,
+    )
+    const file = join(folder.path, "server.properties")
+    writeFileSync(file, properties.join("").replace(/^log\.dirs=.*$/m, `log.dirs=${data}`))
+    const { classPath } = (await kafkaClassPath()) as { classPath: string }
+    const id = ["--cluster-id", "AAAAAAAAAAAAAAAAAAAAAQ"]
+    const format = ["java", "-cp", classPath, "kafka.tools.StorageTool", "format", ...id, "--config", file]
+    expect(await runToEnd(format)).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(`Formatting metadata directory ${data}`),
+    })
+  })
 })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
@@ -9,8 +9,6 @@ import { makeCertificates, type Certificates } from "../support/kafka-certificat
 import { kafkaAddressOf, kcat, RawKafkaClient, readableLog } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
-
-setDefaultTimeout(30_000)
 
 const folder = folderOfTests()
 let certificates: Certificates

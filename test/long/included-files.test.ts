@@ -96,7 +96,7 @@ test("--watch follows included files: a new one, a changed one, what one referen
   expect(running.log.findLast(({ msg }) => msg === "reloaded")).toMatchObject({ pipelines_removed: ["b"] })
   expect(await statusOf(running.urls["a"])).toBe(200)
   expect(await published(folder, "a")).toBe(1)
-}, 20_000)
+})
 
 test("workers run what their supervisor has read, included files with their secrets", async () => {
   const { folder, fileOf } = teams("with workers", [])
@@ -115,4 +115,4 @@ test("workers run what their supervisor has read, included files with their secr
   expect(await send("wrong")).toBe(401)
   // verified, and there is no Kafka
   expect(await send("obviously-fake-secret")).toBe(503)
-}, 20_000)
+})

@@ -1,12 +1,9 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { Binary } from "../support/binary.ts"
 import { folderOfTests } from "../support/hookline.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import { createTopic, freshTopic, kafkaForTests, startKafka } from "../support/kafka.ts"
-
-// The first test that wants a Kafka waits for its start.
-setDefaultTimeout(60_000)
 
 const kafka = await kafkaForTests()
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { copyFileSync, renameSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -17,8 +17,6 @@ import {
   startKafka,
   type OwnKafka,
 } from "../support/kafka.ts"
-
-setDefaultTimeout(60_000)
 
 describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificates", () => {
   let kafka: OwnKafka

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
@@ -7,8 +7,6 @@ import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
 import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { hasTools } from "../support/tools.ts"
-
-setDefaultTimeout(60_000)
 
 const REAUTHENTICATE_MS = 1500
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { generateKeyPairSync, type KeyObject } from "node:crypto"
 import { join } from "node:path"
 import { jwtVerify } from "jose"
@@ -13,8 +13,6 @@ import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } fro
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
 import { AUDIENCE, startTokenServer, takesTokens, type TokenServer } from "../support/token-server.ts"
-
-setDefaultTimeout(60_000)
 
 const REAUTHENTICATE_MS = 1500
 const SECRET = "obviously-fake secret/of a client"

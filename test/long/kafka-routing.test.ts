@@ -68,5 +68,5 @@ describe.skipIf(!available)("routing on a Kafka that creates no topics", () => {
     } finally {
       await running.stop()
     }
-  }, 60_000)
+  })
 })

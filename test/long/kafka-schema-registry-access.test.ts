@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
 import {
@@ -14,8 +14,6 @@ import { kafkaAddressOf } from "../support/kafka-clients.ts"
 import { canStartKafka, startStrictKafka, type OwnKafka } from "../support/kafka.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { canStartRegistry, startRegistry, type TestRegistry } from "../support/registry-app.ts"
-
-setDefaultTimeout(60_000)
 
 const USERNAME = "hookline"
 const PASSWORD = "obviously-fake: pässword"
@@ -183,7 +181,6 @@ registry_ca_location = ${certificates.ca}
       expect(ms).toBeLessThan(500)
       expect(await readiness(running)).toStartWith('200 {"status":"ready"')
     },
-    60_000,
   )
 
   test("a reload changes password, refresh and URL; events wait for the first answer, and none is refused", async () => {
@@ -216,7 +213,7 @@ registry_ca_location = ${certificates.ca}
     let kafka: OwnKafka
     beforeAll(async () => {
       kafka = await startStrictKafka(["spooled"])
-    }, 60_000)
+    })
     afterAll(() => kafka?.stop())
 
     test("events are checked and framed when they arrive, and forwarded with the id of then", async () => {

@@ -15,7 +15,7 @@ describe.skipIf(!available)("hookline spool", () => {
   beforeAll(async () => {
     await createTopic(kafka, TOPIC, { configs: { "max.message.bytes": "2000" } })
     kafka.nodes[0]!.pause()
-  }, 60_000)
+  })
 
   const configuration = (): string => `[connection:kafka]
 bootstrap_servers = ${kafka.bootstrapServers}
@@ -112,5 +112,5 @@ drain_timeout = 1s`
       const said = "no connection log of the file has a spool; these have: kafka"
       expect([status, stderr]).toEqual([64, `${said}\n(see hookline spool ${command} --help)\n`])
     }
-  }, 30_000)
+  })
 })

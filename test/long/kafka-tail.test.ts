@@ -40,5 +40,4 @@ test.skipIf(kafka === undefined)(
     tail.kill("SIGINT")
     expect(await tail.exited).toBe(0)
   },
-  30_000,
 )

@@ -29,7 +29,7 @@ ${pipeline("events")}${pipeline("ready")}`,
       { folder: folder.path },
     )
     while ((await send("ready", `00-${"1".repeat(32)}-${"2".repeat(16)}-00`)) !== 200);
-  }, 60_000)
+  })
   afterAll(async () => {
     await running.stop()
     await receiver[Symbol.asyncDispose]()
@@ -54,5 +54,5 @@ ${pipeline("events")}${pipeline("ready")}`,
       records.map(({ headers, partition, offset }) => [headers, `${partition}`, offset, "kafka"]).toSorted(),
     )
     expect(published.map(({ traceId }) => traceId)).toEqual(traceIds)
-  }, 30_000)
+  })
 })

@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
     running = await startHookline(conf, { folder: folder.path })
     browser = await startBrowser()
     for (let n = 0; n < 60; n++) await publish()
-  }, 60_000)
+  })
   afterAll(async () => {
     await browser.close()
     await running.stop()
@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
     await press(page, ".")
     await rowOf(page, next).waitFor()
     expect(faults).toEqual([])
-  }, 30_000)
+  })
 
   test("an opened event shows the numbers and bytes that were sent, headers, and curl; keys move to the next one", async () => {
     const { page, faults } = await open("#/events/log/payments")
@@ -179,7 +179,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
       `#/replay?connection=log&topic=payments&partition=0&from_offset=${n - 1}&until_offset=${n}`,
     )
     expect(faults).toEqual([])
-  }, 30_000)
+  })
 
   test("a filter and a range leave out the others, also of those that come; the link keeps them", async () => {
     const { page, faults } = await open("#/events")
@@ -205,7 +205,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
     await page.getByLabel("Time range").selectOption("15m")
     await rowOf(page, sent - 1).waitFor()
     expect(faults).toEqual([])
-  }, 30_000)
+  })
 
   test("text finds events wherever they have it; a value, header or key of an opened event narrows the filter", async () => {
     const { page, faults } = await open("#/events/log/payments")
@@ -232,7 +232,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
     await page.waitForURL((url) => url.hash.includes("where=header"))
     expect(await page.getByLabel("Filter").inputValue()).toBe(`header:kind = ${TYPES[49 % 3]}`)
     expect(faults).toEqual([])
-  }, 30_000)
+  })
 
   test("events by time are above the list; a drag over them leaves those of a shorter time", async () => {
     const { page, faults } = await open("#/events/log/payments")
@@ -255,7 +255,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
     await rowOf(page, newest).waitFor()
     expect((await offsets(page))[0]).toBe(newest)
     expect(faults).toEqual([])
-  }, 30_000)
+  })
 
   test("all topics of a connection are shown at once, live; an opened event keeps them", async () => {
     await publishBulk("burst", 1)
@@ -273,7 +273,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
     await page.waitForURL((url) => url.hash.startsWith("#/events/log/burst/0/"))
     expect(await page.locator('.record[data-topic="burst"]').count()).toBeGreaterThan(0)
     expect(faults).toEqual([])
-  }, 30_000)
+  })
 
   test("100,000 events scroll without long frames; the document holds some dozens of rows, memory some thousands", async () => {
     await publishBulk("bulk", 100)
@@ -313,7 +313,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
     const shown = await offsets(page)
     expect(shown).toEqual(Array.from({ length: shown.length }, (_, n) => shown[0]! - n))
     expect(faults).toEqual([])
-  }, 30_000)
+  })
 
   test("after the service was away the list continues where it broke off, without gaps", async () => {
     const { page } = await open("#/events/log/payments")
@@ -325,7 +325,7 @@ describe.skipIf(!hasBrowser())("Events", () => {
     for (const n of missed) await rowOf(page, n).waitFor()
     const shown = await offsets(page)
     expect(shown).toEqual(Array.from({ length: shown.length }, (_, n) => sent - 1 - n))
-  }, 60_000)
+  })
 
   test.each(["light", "dark"] as const)(
     "in 400 px and the %s theme the detail is below the list, and nothing is wider than the window",
@@ -340,7 +340,6 @@ describe.skipIf(!hasBrowser())("Events", () => {
       expect(await accessibilityFindings(page)).toEqual([])
       expect(faults).toEqual([])
     },
-    30_000,
   )
 
   test.each(["light", "dark"] as const)(
@@ -359,6 +358,5 @@ describe.skipIf(!hasBrowser())("Events", () => {
         await page.context().close()
       }
     },
-    60_000,
   )
 })

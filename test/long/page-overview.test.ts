@@ -91,7 +91,6 @@ describe.skipIf(!hasBrowser())("the page's Overview", () => {
       expect(faults).toEqual([])
       await page.context().close()
     },
-    30_000,
   )
 
   test("the events' rows are 44 px high where the window is narrow, also after it was turned", async () => {

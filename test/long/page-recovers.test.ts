@@ -23,24 +23,20 @@ listen = 127.0.0.1:${await freePort()}
 describe.skipIf(!hasBrowser())("a view of the page that is opened while the service is down", () => {
   const browser = sharedByTests(startBrowser)
 
-  test.each(VIEWS)(
-    "shows its content when the service is back: %s",
-    async (view, shown) => {
-      using folder = temporaryFolder()
-      const configuration = await configurationOf()
-      const running = await startHookline(configuration, { folder: folder.path })
-      const { page } = await openPage(browser, running.adminUrl!, { theme: "light", width: 1000 })
-      await page.getByRole("heading", { name: "Waiting for the first event" }).waitFor()
-      await running.stop()
-      await page.evaluate(`location.hash = "#/${view}"`)
-      await page.getByText("Hookline does not answer").first().waitFor()
-      await using _ = await startHookline(configuration, { folder: folder.path })
-      await shown(page)
-      await page.getByText("Hookline does not answer").first().waitFor({ state: "hidden" })
-      await page.context().close()
-    },
-    60_000,
-  )
+  test.each(VIEWS)("shows its content when the service is back: %s", async (view, shown) => {
+    using folder = temporaryFolder()
+    const configuration = await configurationOf()
+    const running = await startHookline(configuration, { folder: folder.path })
+    const { page } = await openPage(browser, running.adminUrl!, { theme: "light", width: 1000 })
+    await page.getByRole("heading", { name: "Waiting for the first event" }).waitFor()
+    await running.stop()
+    await page.evaluate(`location.hash = "#/${view}"`)
+    await page.getByText("Hookline does not answer").first().waitFor()
+    await using _ = await startHookline(configuration, { folder: folder.path })
+    await shown(page)
+    await page.getByText("Hookline does not answer").first().waitFor({ state: "hidden" })
+    await page.context().close()
+  })
 
   test("what Send got no answer to can be sent when the service is back, and was not sent by itself", async () => {
     using folder = temporaryFolder()
@@ -58,5 +54,5 @@ describe.skipIf(!hasBrowser())("a view of the page that is opened while the serv
     await answer.getByText("published as").waitFor()
     await answer.getByText("payments / 0 @ 0").waitFor()
     await page.context().close()
-  }, 60_000)
+  })
 })

@@ -64,7 +64,7 @@ describe.skipIf(!hasBrowser())("Refused", () => {
     await press(page, "f")
     await page.getByText("Copied: configuration").waitFor()
     expect(await copiedText(page)).toBe("[pipeline:open:WebHookSource]\nmax_body_bytes = 1KiB")
-  }, 30_000)
+  })
 
   test("why a request got 503 is said once, with what becomes of it", async () => {
     using folder = temporaryFolder()
@@ -89,7 +89,7 @@ topic = down
     const shown = (await detail(page).innerText()).toLowerCase()
     expect(shown.match(/the broker did not acknowledge/g)).toHaveLength(1)
     expect(shown).toContain("the sender sends it again")
-  }, 30_000)
+  })
 
   test("where requests are not captured, the page says how to have them captured", async () => {
     using folder = temporaryFolder()
@@ -105,7 +105,7 @@ topic = down
     const copied = await copiedText(page)
     expect(copied).toBe("[admin]\ncapture = refused")
     expect(faults).toEqual([])
-  }, 30_000)
+  })
 
   test("a hundred requests fit a window of 400 px, and are paged", async () => {
     using folder = temporaryFolder()
@@ -124,7 +124,7 @@ topic = down
     await detail(page).getByRole("heading", { name: "400 The body is not JSON" }).waitFor()
     expect(await overflowPx(page)).toBe(0)
     expect(await accessibilityFindings(page)).toEqual([])
-  }, 30_000)
+  })
 
   /** 40 requests of another secret after 5 verified ones, two that are not signed, two that are no JSON and three duplicates. */
   const sendAll = async ({ urls, adminUrl }: RunningHookline): Promise<void> => {
@@ -189,7 +189,7 @@ topic = tokens
     await rows(page).first().waitFor()
     expect(await groups(page).getByRole("button", { expanded: true }).innerText()).toContain("payments")
     expect(faults).toEqual([])
-  }, 30_000)
+  })
 
   test("dropped events are counted by reason, and listed where they are captured", async () => {
     using folder = temporaryFolder()
@@ -206,7 +206,7 @@ topic = tokens
     await rows(page).click()
     await detail(page).getByText("The request is verified.").waitFor()
     await duplicates.getByText("4", { exact: true }).waitFor()
-  }, 30_000)
+  })
 
   test("it fits and is accessible in both themes and three widths", async () => {
     using folder = temporaryFolder()
@@ -226,5 +226,5 @@ topic = tokens
         expect([await overflowPx(page), ...faults]).toEqual([0])
         await page.context().close()
       }
-  }, 60_000)
+  })
 })

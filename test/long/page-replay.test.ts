@@ -61,7 +61,6 @@ test.skipIf(!hasBrowser() || !hasKcat())(
         await page.context().close()
       }
   },
-  60_000,
 )
 
 test.skipIf(!hasBrowser())(
@@ -95,7 +94,6 @@ test.skipIf(!hasBrowser())(
     await page.getByRole("cell", { name: "running", exact: true }).waitFor()
     expect(faults).toEqual([])
   },
-  60_000,
 )
 
 describe.skipIf(!hasBrowser())("Replay", () => {
@@ -109,7 +107,7 @@ describe.skipIf(!hasBrowser())("Replay", () => {
       body: JSON.stringify(events),
     })
     expect(status).toBe(200)
-  }, 60_000)
+  })
   const open = (path: string, settings: Parameters<typeof openPage>[2] = {}) =>
     openPage(browser, `${running.adminUrl}/${path}`, settings)
 
@@ -144,7 +142,7 @@ describe.skipIf(!hasBrowser())("Replay", () => {
     await row.getByRole("link", { name: "payments / 0 @ 13" }).click()
     await page.waitForURL((url) => url.hash === "#/events/log/payments/0/13")
     expect(faults).toEqual([])
-  }, 60_000)
+  })
 
   test("a slow replay shows its way, is paused, resumed and cancelled, also over a reload of the page", async () => {
     const { page } = await open("#/replay?connection=log&topic=payments")
@@ -166,7 +164,7 @@ describe.skipIf(!hasBrowser())("Replay", () => {
     await row.getByText("cancelled", { exact: true }).waitFor()
     expect(await row.getByRole("button").count()).toBe(0)
     expect(await row.getByRole("progressbar").getAttribute("value")).toMatch(/^0\.\d+$/)
-  }, 60_000)
+  })
 
   test("a target that can't be reached is waited for, and says why", async () => {
     const { page } = await open("#/replay?connection=log&topic=payments")
@@ -179,7 +177,7 @@ describe.skipIf(!hasBrowser())("Replay", () => {
     await row.getByText(/refused|connect/i).waitFor()
     await row.getByRole("button", { name: "Cancel" }).click()
     await row.getByText("cancelled", { exact: true }).waitFor()
-  }, 60_000)
+  })
 
   test("what is wrong with a range, or a source whose broker is down, is said at the form; nothing is lost of it", async () => {
     const { page } = await open("#/replay?connection=log&topic=payments&partition=7")
@@ -201,5 +199,5 @@ describe.skipIf(!hasBrowser())("Replay", () => {
       .getByText(/Kafka unavailable|unreachable|not be reached/i)
       .waitFor()
     expect(await accessibilityFindings(page)).toEqual([])
-  }, 60_000)
+  })
 })

@@ -211,7 +211,7 @@ describe.skipIf(!hasBrowser())("the page", () => {
     expect(total).toBeGreaterThan(20_000)
     expect(total).toBeLessThan(150_000)
     expect(faults).toEqual([])
-  }, 30_000)
+  })
 })
 
 const row = (page: Page, offset: number): Locator => page.locator(`.record[data-place="0:${offset}"]`)

@@ -153,7 +153,7 @@ describe.each(Object.entries(PROVIDER_SDKS))("%s", (_, sdk) => {
       expect(await oursAccepts(sdk, signed, keys)).toBe(true)
     })
     await fc.assert(property, { numRuns: CASES })
-  }, 30_000)
+  })
 
   test("it accepts a request signed by hookline", async () => {
     const property = fc.asyncProperty(requests, async ([unsigned, number]) => {
@@ -162,7 +162,7 @@ describe.each(Object.entries(PROVIDER_SDKS))("%s", (_, sdk) => {
       expect(await theirsAccepts(sdk, signed, keys)).toBe(true)
     })
     await fc.assert(property, { numRuns: CASES })
-  }, 30_000)
+  })
 
   test("a changed request, or one signed with another key, is refused by both", async () => {
     const ways = changes(sdk)
@@ -181,29 +181,25 @@ describe.each(Object.entries(PROVIDER_SDKS))("%s", (_, sdk) => {
       },
     )
     await fc.assert(property, { numRuns: CASES })
-  }, 30_000)
+  })
 })
 
 const workos = new PythonPackages("workos==10.8.0")
-test.skipIf(!(await workos.areHere()))(
-  "workos: its Python library takes what ours signs",
-  async () => {
-    const keys = { secret: "secret \u2713", verifier: {}, signer: { secret: ["secret \u2713"] } }
-    const signed = await signByOurs(
-      { provider: "workos" } as ProviderSdk,
-      { url: "https://a.test/", headers: {}, body: '{"id":"e"}' },
-      keys,
-    )
-    const program = `import sys
+test.skipIf(!(await workos.areHere()))("workos: its Python library takes what ours signs", async () => {
+  const keys = { secret: "secret \u2713", verifier: {}, signer: { secret: ["secret \u2713"] } }
+  const signed = await signByOurs(
+    { provider: "workos" } as ProviderSdk,
+    { url: "https://a.test/", headers: {}, body: '{"id":"e"}' },
+    keys,
+  )
+  const program = `import sys
 from workos.webhooks._verification import verify_header
 signature, secret, body = sys.argv[1:]
 verify_header(event_body=body.encode(), event_signature=signature, secret=secret)`
-    const verify = (body: string) =>
-      runToEnd(["python3", "-c", program, signed.headers["workos-signature"]!, keys.secret, body], {
-        env: workos.env,
-      })
-    expect(await verify(signed.body)).toEqual({ status: 0, stdout: "", stderr: "" })
-    expect((await verify(`${signed.body} `)).stderr).toContain("ValueError")
-  },
-  60_000,
-)
+  const verify = (body: string) =>
+    runToEnd(["python3", "-c", program, signed.headers["workos-signature"]!, keys.secret, body], {
+      env: workos.env,
+    })
+  expect(await verify(signed.body)).toEqual({ status: 0, stdout: "", stderr: "" })
+  expect((await verify(`${signed.body} `)).stderr).toContain("ValueError")
+})

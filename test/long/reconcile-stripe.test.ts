@@ -1,10 +1,8 @@
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { recordsInLog } from "../support/embedded-log.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { STRIPE_KEY, STRIPE_SECRET, STRIPE_TYPES, StripeAccount } from "../support/stripe-account.ts"
-
-setDefaultTimeout(60_000)
 
 /** More than a page. */
 const MISSED = 30

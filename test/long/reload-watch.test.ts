@@ -76,7 +76,7 @@ test("--watch reloads when the file is renamed over, when a secret changes, and 
   expect(await published(folder, "second")).toBe(1)
   expect(await published(folder, "third")).toBe(1)
   expect(await published(folder, "fourth")).toBe(4)
-}, 60_000)
+})
 
 test.skipIf(process.platform !== "linux")(
   "a hundred reloads leave no descriptor behind and no memory",
@@ -108,5 +108,4 @@ test.skipIf(process.platform !== "linux")(
       await running.stop()
     }
   },
-  60_000,
 )

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import type { StoredRecord } from "../../src/brokers/broker.ts"
 import type { Record } from "../../src/pipeline/record.ts"
@@ -7,8 +7,6 @@ import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand } from "../support/running-command.ts"
-
-setDefaultTimeout(30_000)
 
 const COUNT = 300
 const START_MS = Date.parse("2026-11-20T10:00:00Z")

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import {
   Application,
   brokerSink,
@@ -18,8 +18,6 @@ import {
 import { until } from "../support/kafka-options.ts"
 import { hasOtlpReceiver, startOtlpReceiver, type ReceivedSpan } from "../support/otlp-receiver.ts"
 import { freePort } from "../support/ports.ts"
-
-setDefaultTimeout(60_000)
 
 let folder: TemporaryFolder
 beforeEach(() => {

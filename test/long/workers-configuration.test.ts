@@ -127,7 +127,7 @@ test("a port in use and a file that a worker can't read are reported once, and n
   // nobody listens there any more
   const last = await startHookline(workersConf({ port }), { folder })
   expect(await last.stop()).toBe(0)
-}, 30_000)
+})
 
 test.skipIf(!hasTools("prlimit"))(
   "a worker that can't follow a reload, which the first one could, is replaced by one that runs it",
@@ -152,7 +152,6 @@ test.skipIf(!hasTools("prlimit"))(
       expect(await running.stop()).toBe(0)
     }
   },
-  30_000,
 )
 
 test("a stop during a reload lets the workers that have not followed yet drain", async () => {
@@ -180,4 +179,4 @@ test("a stop during a reload lets the workers that have not followed yet drain",
   process.kill(second!, "SIGCONT")
   expect(await running.exited).toBe(0)
   expect(running.log.filter(({ msg }) => msg.startsWith("worker "))).toEqual([])
-}, 30_000)
+})

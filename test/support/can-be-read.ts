@@ -1,9 +1,6 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, expect, test } from "bun:test"
 import { join } from "node:path"
 import { hookline, reload, startHookline, temporaryFolder, type RunningHookline } from "./hookline.ts"
-
-// each test starts one process or several
-setDefaultTimeout(30_000)
 
 const root = join(import.meta.dir, "../..")
 

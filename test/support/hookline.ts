@@ -217,11 +217,11 @@ export function sharedByTests<T extends AsyncDisposable>(make: () => Promise<T>,
   let made: T | undefined
   beforeAll(async () => {
     made = await make()
-  }, 60_000)
+  })
   afterAll(async () => {
     await made?.[Symbol.asyncDispose]()
     rest?.[Symbol.dispose]()
-  }, 60_000)
+  })
   return new Proxy<T>({} as T, {
     get(_, name) {
       const member: unknown = Reflect.get(made!, name, made)

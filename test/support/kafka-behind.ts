@@ -38,8 +38,8 @@ export function kafkaOfTests(settings: KafkaSettings = {}, between: readonly Bet
   }
   beforeAll(async () => {
     kafka = await (between.length === 0 ? startKafka(settings) : startKafkaBehind(between, settings))
-  }, 60_000)
-  afterEach(() => Promise.all(kafka!.nodes.map((node) => node.restore())), 60_000)
+  })
+  afterEach(() => Promise.all(kafka!.nodes.map((node) => node.restore())))
   afterAll(stop)
   return {
     get bootstrapServers() {

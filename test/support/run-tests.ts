@@ -8,6 +8,8 @@ const root = join(import.meta.dir, "../..")
 
 /** More failing files than these are no accident of a loaded machine. */
 const MOST_RUN_AGAIN = 3
+/** Of a test that has none of its own: it starts processes, on a machine that may be busy. */
+const TIMEOUT = "--timeout=60000"
 const PROGRESS_EVERY_MS = process.stderr.isTTY ? 1000 : 30_000
 
 /**
@@ -37,13 +39,9 @@ export async function runTests(
   if (again && !isInterrupted && areFew && files.every((it) => existsSync(join(root, it)))) {
     report(failures)
     process.stdout.write(`\nrunning again, alone: ${files.join(", ")}\n`)
-    const timeout = args.filter((arg) => arg.startsWith("--timeout="))
     const second = new TestOutput()
-    ;({ status, isInterrupted } = await bunTest(
-      [...timeout, ...files.map((it) => `./${it}`)],
-      settings,
-      second,
-    ))
+    const failed = files.map((it) => `./${it}`)
+    ;({ status, isInterrupted } = await bunTest(failed, settings, second))
     failures = second.failures
     if (failures.length === 0) process.stdout.write(`they passed when they ran alone\n`)
   }
@@ -70,7 +68,8 @@ async function bunTest(
 ): Promise<{ status: number; isInterrupted: boolean }> {
   const env = { ...process.env, ...more, FORCE_COLOR: undefined, NO_COLOR: undefined }
   // in one pipe, in their order: what tests print, and what bun says of them
-  const merged = ["sh", "-c", 'exec "$@" 2>&1', "sh", process.execPath, "--no-orphans", "test", ...args]
+  const command = [process.execPath, "--no-orphans", "test", TIMEOUT, ...args]
+  const merged = ["sh", "-c", 'exec "$@" 2>&1', "sh", ...command]
   const tests = Bun.spawn(merged, {
     cwd: root,
     env,

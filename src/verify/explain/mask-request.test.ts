@@ -103,15 +103,11 @@ test.each([
   "a",
   " ",
   "\\",
-])(
-  "a body of nothing but %p is masked in time in proportion to its length",
-  async (part) => {
-    const startMs = performance.now()
-    await maskRequest(toRequest({ body: part.repeat(1_000_000 / part.length) }), [], NOW)
-    expect(performance.now() - startMs).toBeLessThan(3000)
-  },
-  60_000,
-)
+])("a body of nothing but %p is masked in time in proportion to its length", async (part) => {
+  const startMs = performance.now()
+  await maskRequest(toRequest({ body: part.repeat(1_000_000 / part.length) }), [], NOW)
+  expect(performance.now() - startMs).toBeLessThan(3000)
+})
 
 test("bytes that are no text stay as they are", async () => {
   const body = Uint8Array.from({ length: 256 }, (_, byte) => byte)

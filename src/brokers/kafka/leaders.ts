@@ -3,11 +3,8 @@ import { HooklineError } from "../../errors.ts"
 import { BrokerPool } from "./broker-pool.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { partial, unavailable } from "./failure.ts"
-import { METADATA, type Metadata } from "./metadata.ts"
+import { METADATA, topicIdOf, type Metadata } from "./metadata.ts"
 import { READ_TIMEOUT_MS } from "./timeouts.ts"
-
-/** Sent in place of a topic's id by brokers before Kafka 2.8. */
-const NO_ID = "00000000-0000-0000-0000-000000000000"
 
 /** A leader and what it leads of a topic. */
 export interface Led {
@@ -43,8 +40,8 @@ export class Leaders {
   /** undefined: the brokers give none. @throws HooklineError `unavailable` */
   async topicId(topic: string): Promise<string | undefined> {
     const { topics } = await this.#metadata([topic])
-    const id = topics.find(({ name }) => name === topic)?.topicId
-    return id === NO_ID ? undefined : id
+    const found = topics.find(({ name }) => name === topic)
+    return found && topicIdOf(found)
   }
 
   /** The leaders of a topic's partitions. @throws HooklineError `no_topic`, `refused`, `unavailable` */

@@ -25,6 +25,11 @@ export const METADATA = [metadataV12, metadataV7, metadataV5]
 
 /** What a cluster says of its brokers and of topics. */
 export type Metadata = ReturnType<typeof metadataV12.parseResponse>
+export type TopicMetadata = Metadata["topics"][number]
+
+/** The id of a topic; undefined: the brokers give none, as before Kafka 2.8. */
+export const topicIdOf = ({ topicId }: TopicMetadata): string | undefined =>
+  topicId === "00000000-0000-0000-0000-000000000000" ? undefined : topicId
 
 /**
  * Asks the cluster about itself again and again, over connections of its own, so that a leader that is busy with a batch

@@ -6,7 +6,7 @@ import { KafkaConnection, kafkaClient, type KafkaClient } from "./connection.ts"
 import type { Reached } from "../define-connection.ts"
 import type { KafkaOptions } from "./options.ts"
 import { partial, reasonOf } from "./failure.ts"
-import { METADATA, type Metadata } from "./metadata.ts"
+import { METADATA, type Metadata, type TopicMetadata } from "./metadata.ts"
 import { READ_TIMEOUT_MS } from "./timeouts.ts"
 
 /**
@@ -80,8 +80,6 @@ async function ask(
     connection?.close()
   }
 }
-
-type TopicMetadata = Metadata["topics"][number]
 
 function judge({ errorCode, partitions }: TopicMetadata): {
   readonly problem?: string

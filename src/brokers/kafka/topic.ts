@@ -2,14 +2,12 @@ import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import { rarely } from "../../clock/lasting.ts"
 import type { PublishError } from "../../errors.ts"
 import { Accumulator, PendingQueue, type PendingRecord, type ProducerContext } from "./accumulator.ts"
-import { StaleMetadata, type Metadata } from "./metadata.ts"
+import { StaleMetadata, topicIdOf, type TopicMetadata } from "./metadata.ts"
 import { Partition } from "./partition.ts"
 import { isPlaced, partitionFor } from "../placement.ts"
 import { cancelled, topicMissing, topicRefused } from "./publish-errors.ts"
 import { STALE_METADATA_LOG_MS, UNKNOWN_TOPIC_MS } from "./timeouts.ts"
 import { CreationSchedule, type Creation } from "./topic-creation.ts"
-
-type TopicMetadata = Metadata["topics"][number]
 
 /**
  * One topic: its partitions, their leaders, and the pending records that have no partition yet.
@@ -170,8 +168,9 @@ export class Topic {
     for (const partition of this.#busy) if (partition.isBusy) yield partition
   }
 
-  #updatePartitions({ topicId, partitions: named }: TopicMetadata, nowMs: number): void {
-    const id = topicId === undefined || topicId === NO_ID ? undefined : topicId
+  #updatePartitions(metadata: TopicMetadata, nowMs: number): void {
+    const { partitions: named } = metadata
+    const id = topicIdOf(metadata)
     const count = named.length
     const isOther = id !== undefined && this.#id !== undefined && id !== this.#id
     const isFewer = id === undefined && count < this.partitions.length
@@ -232,5 +231,3 @@ export class Topic {
 }
 
 const NO_LEADER = -1
-/** The id of topics on brokers that give them none. */
-const NO_ID = "00000000-0000-0000-0000-000000000000"

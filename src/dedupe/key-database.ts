@@ -50,12 +50,6 @@ export class KeyDatabase extends DurableDatabase {
   readonly #find: Statement<{ until: number }, [string]>
   readonly #insert: Statement
 
-  readonly operations = {
-    untilOf: (keys: readonly string[]) => this.untilOf(keys),
-    write: (keys: readonly KeyUntil[]) => this.write(keys),
-    trim: (nowMs: number) => this.trim(nowMs),
-  }
-
   constructor(location: DatabaseLocation) {
     super(location, {
       pageBytes: PAGE_BYTES,
@@ -77,29 +71,30 @@ export class KeyDatabase extends DurableDatabase {
     )
   }
 
-  /** When keys expire; undefined: unknown. */
-  untilOf(keys: readonly string[]): (number | undefined)[] {
-    return keys.map((key) => this.#find.get(key)?.until)
-  }
+  readonly operations = {
+    /** When keys expire; undefined: unknown. */
+    untilOf: (keys: readonly string[]): (number | undefined)[] =>
+      keys.map((key) => this.#find.get(key)?.until),
 
-  /** Commits keys; as `transact`. */
-  write(keys: readonly KeyUntil[]): void {
-    this.transact(() => {
-      for (const [key, untilMs] of keys) this.#insert.run(key, untilMs)
-    })
-    this.gathered(keys.length * BYTES_PER_KEY)
-  }
+    /** Commits keys; as `transact`. */
+    write: (keys: readonly KeyUntil[]): void => {
+      this.transact(() => {
+        for (const [key, untilMs] of keys) this.#insert.run(key, untilMs)
+      })
+      this.gathered(keys.length * BYTES_PER_KEY)
+    },
 
-  /** Deletes a slice of the expired keys at the front. @returns whether there may be more */
-  trim(nowMs: number): boolean {
-    const [first] = this.#oldest(1)
-    if (first === undefined || first.until >= nowMs) return false
-    const slice = this.#oldest(SLICE_KEYS)
-    const kept = slice.findIndex(({ until }) => until >= nowMs)
-    const over = kept === -1 ? slice.length : kept
-    this.transact(() => this.db.query("DELETE FROM marks WHERE id <= ?").run(slice[over - 1]!.id))
-    this.gathered(over * BYTES_PER_KEY)
-    return over === SLICE_KEYS
+    /** Deletes a slice of the expired keys at the front. @returns whether there may be more */
+    trim: (nowMs: number): boolean => {
+      const [first] = this.#oldest(1)
+      if (first === undefined || first.until >= nowMs) return false
+      const slice = this.#oldest(SLICE_KEYS)
+      const kept = slice.findIndex(({ until }) => until >= nowMs)
+      const over = kept === -1 ? slice.length : kept
+      this.transact(() => this.db.query("DELETE FROM marks WHERE id <= ?").run(slice[over - 1]!.id))
+      this.gathered(over * BYTES_PER_KEY)
+      return over === SLICE_KEYS
+    },
   }
 
   #oldest(limit: number): { id: number; until: number }[] {

@@ -12,20 +12,10 @@ import {
 
 /** A file of positions in its thread, so that no commit holds up the event loop. */
 export class PositionDatabase extends DurableDatabase {
-  readonly #tables = new PositionTables<unknown>(this.db, {
-    do: (action) => action(),
-    change: (action) => this.transact(action),
-  })
-
-  readonly operations = {
-    read: () => this.#tables.read(),
-    begin: this.#tables.begin.bind(this.#tables),
-    describe: this.#tables.describe.bind(this.#tables),
-    save: this.#tables.save.bind(this.#tables),
-    setWaiting: this.#tables.setWaiting.bind(this.#tables),
-    isPaused: this.#tables.isPaused.bind(this.#tables),
-    setPaused: this.#tables.setPaused.bind(this.#tables),
-  }
+  readonly operations: Pick<PositionTables<unknown>, keyof PositionTables<unknown>> = new PositionTables(
+    this.db,
+    { do: (action) => action(), change: (action) => this.transact(action) },
+  )
 
   constructor(location: DatabaseLocation) {
     super(location, { pageBytes: PAGE_BYTES, createTables: createPositionTables })

@@ -4,7 +4,6 @@ import { addressTest, parseNetwork } from "../senders/addresses.ts"
 import { isBodiless } from "../http/answer.ts"
 import { shareOf, tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
 import { UnverifiedLimit } from "../senders/unverified-limit.ts"
-import type { Route } from "../http/route.ts"
 import { parsePublicUrl } from "../http/public-url.ts"
 import { readTls } from "../http/tls.ts"
 import { defineComponent, type ComponentContext } from "./define-component.ts"
@@ -143,7 +142,7 @@ export const webHookSource = defineComponent({
   create(values, context) {
     const { pipeline, acquire, workers, deliveryTimeoutMs, sharedLimits } = context
     const { response_status: status, response_body: body, response_content_type: contentType } = values
-    const tls = tlsOf(values)
+    const tls = readTls(values)
     const { allows, problem } = addressFilter(values, context)
     const perAddress = { perSecond: values.unverified_rate_limit / workers }
     const unverifiedLimit = acquire({
@@ -175,11 +174,6 @@ export const webHookSource = defineComponent({
     })
   },
 })
-
-function tlsOf(values: Values<typeof OPTIONS>): Route["tls"] {
-  const { tls_certificate: certificate, tls_key: key, tls_client_ca: clientCa } = values
-  return certificate === undefined || key === undefined ? undefined : readTls({ certificate, key, clientCa })
-}
 
 const burstOf = ({ rate_limit = 0, rate_burst = Math.ceil(rate_limit) }: Values<typeof OPTIONS>): number =>
   rate_burst

@@ -1,10 +1,10 @@
 import { readCas, readCertificate, readPrivateKey } from "../config/sections/pem-files.ts"
 
-/** Paths of a listener's PEM files. */
+/** The options of a listener that name PEM files. */
 interface TlsFiles {
-  readonly certificate: string
-  readonly key: string
-  readonly clientCa?: string | undefined
+  readonly tls_certificate?: string | undefined
+  readonly tls_key?: string | undefined
+  readonly tls_client_ca?: string | undefined
 }
 
 /** TLS options of a listener, as Bun takes them; texts in PEM. */
@@ -18,11 +18,14 @@ export interface ListenerTls {
 }
 
 /**
- * Reads TLS options of a listener. With a client CA, connections without a certificate issued by it are refused.
+ * Reads TLS options of a listener; undefined: it speaks plain HTTP. With a client CA, connections without a certificate issued
+ * by it are refused.
  *
  * @throws OptionError `config` of tls_certificate, tls_key or tls_client_ca
  */
-export function readTls({ certificate: file, key: keyFile, clientCa }: TlsFiles): ListenerTls {
+export function readTls(files: TlsFiles): ListenerTls | undefined {
+  const { tls_certificate: file, tls_key: keyFile, tls_client_ca: clientCa } = files
+  if (file === undefined || keyFile === undefined) return undefined
   const [cert, certificate] = readCertificate("tls_certificate", file)
   const key = readPrivateKey("tls_key", keyFile, { certificate, of: "tls_certificate" })
   if (clientCa === undefined) return { cert, key }

@@ -18,13 +18,8 @@ export async function fetchBounded(
     await response.body?.cancel()
     throw new Error(`HTTP ${response.status}${through}`)
   }
-  const tooLarge = new Error(`the response is larger than ${mostBytes} bytes`)
-  if (Number(response.headers.get("Content-Length") ?? 0) > mostBytes) {
-    await response.body?.cancel()
-    throw tooLarge
-  }
   const bytes = await readUpTo(response, mostBytes)
-  if (bytes === undefined) throw tooLarge
+  if (bytes === undefined) throw new Error(`the response is larger than ${mostBytes} bytes`)
   return { status: response.status, headers: response.headers, bytes }
 }
 

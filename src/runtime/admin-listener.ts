@@ -5,7 +5,7 @@ import type { Service } from "../admin/service.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import { ADMIN, tokenDoubts } from "../config/sections/admin.ts"
 import { parseTopicPlace } from "../config/sections/topic-place.ts"
-import { readTls, type ListenerTls } from "../http/tls.ts"
+import { readTls } from "../http/tls.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Transaction } from "./resources.ts"
@@ -31,12 +31,6 @@ export const workersAdmin = (admin: Plan["admin"], token: string): Plan["admin"]
   replicas_token: undefined,
 })
 
-/** Reads the listener's certificate; undefined: it speaks plain HTTP. @throws OptionError `config` of tls_certificate or tls_key */
-export function adminTls(admin: Partial<Plan["admin"]>): ListenerTls | undefined {
-  const { tls_certificate: certificate, tls_key: key } = admin
-  return certificate === undefined || key === undefined ? undefined : readTls({ certificate, key })
-}
-
 /** Opens the plan's admin listener, or keeps the open one. @throws HooklineError `listen`, OptionError `config` */
 export function acquireAdmin(
   plan: Plan,
@@ -48,7 +42,7 @@ export function acquireAdmin(
   const { admin } = plan
   const { listen, token, read_token: readToken, hosts } = admin
   if (listen === "off" || open === undefined) return undefined
-  const tls = adminTls(admin)
+  const tls = readTls(admin)
   const auditTopic = acquireAuditTopic(plan, transaction, service, log)
   const { replicas: places, replicas_token: replicasToken, tls_certificate: certificateFile } = admin
   const replicas = places && {

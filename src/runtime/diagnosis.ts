@@ -21,7 +21,7 @@ import type { DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
 import { SILENT, warningLog } from "./warning-log.ts"
 import { Metrics } from "../telemetry/metrics.ts"
-import { adminTls } from "./admin-listener.ts"
+import { readTls } from "../http/tls.ts"
 import { contextsOf, createComponent, type PartsOf, type PreparableConnection } from "./component-context.ts"
 import { postOptionsOf } from "./forward-specs.ts"
 import { addressesOf, checkIsFree } from "./plan/addresses.ts"
@@ -131,7 +131,7 @@ class DryRun {
       this.#trySection(forward as unknown as ResolvedPart, (values) => postOptionsOf(values as never))
     const { alone, running } = this.#options
     const { admin, service } = this.#resolved as unknown as { readonly [section: string]: ResolvedPart }
-    this.#trySection(admin!, adminTls)
+    this.#trySection(admin!, readTls)
     this.#trySection(service!, (values) => this.#needRedis(redisOf(values as Plan["service"])))
     if (alone || running !== undefined) this.#listen(running?.ports ?? new Set())
   }

@@ -10,8 +10,11 @@ import { freePort } from "../support/ports.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "hookline-tls-"))
 let files: Certificates
+let own: { readonly tls_certificate: string; readonly tls_key: string }
 beforeAll(async () => {
   files = await makeCertificates(folder)
+  const { certificate, key } = files.server
+  own = { tls_certificate: certificate, tls_key: key }
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
@@ -22,7 +25,7 @@ const trusting = (tls: object = {}): object => ({
 })
 
 test("a port with a certificate speaks HTTPS, and plain HTTP there does no harm", async () => {
-  await using it = serve({ tls: readTls({ ...files.server, clientCa: undefined }) })
+  await using it = serve({ tls: readTls(own) })
   expect(it.url).toStartWith("https://")
   using plain = await openSocket(it.port)
   plain.send(`${post("Content-Length: 2")}{}`)
@@ -33,7 +36,7 @@ test("a port with a certificate speaks HTTPS, and plain HTTP there does no harm"
 })
 
 test("with a client CA a sender without its certificate, or with another's, is not let in", async () => {
-  await using it = serve({ tls: readTls({ ...files.server, clientCa: files.ca }) })
+  await using it = serve({ tls: readTls({ ...own, tls_client_ca: files.ca }) })
   const url = `https://127.0.0.1:${it.port}/webhook`
   await expect(fetch(url, trusting())).rejects.toThrow()
   const { certificate, key } = files.client
@@ -47,26 +50,14 @@ test("with a client CA a sender without its certificate, or with another's, is n
 test("a file that is missing or not what it should be is reported by its key and name", () => {
   const garbage = join(folder, "garbage.pem")
   writeFileSync(garbage, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
-  const { certificate, key } = files.server
+  const { tls_certificate: certificate, tls_key: key } = own
   const cases = [
-    [
-      { certificate: `${folder}/none`, key, clientCa: undefined },
-      "tls_certificate",
-      `${folder}/none does not exist`,
-    ],
-    [{ certificate: garbage, key, clientCa: undefined }, "tls_certificate", `${garbage}: `],
-    [{ certificate: key, key, clientCa: undefined }, "tls_certificate", `${key}: no PEM certificate in it`],
-    [
-      { certificate, key: certificate, clientCa: undefined },
-      "tls_key",
-      `${certificate}: no PEM private key in it`,
-    ],
-    [
-      { certificate, key: files.client.key, clientCa: undefined },
-      "tls_key",
-      `${files.client.key}: does not match tls_certificate`,
-    ],
-    [{ certificate, key, clientCa: key }, "tls_client_ca", `${key}: no PEM certificate in it`],
+    [{ ...own, tls_certificate: `${folder}/none` }, "tls_certificate", `${folder}/none does not exist`],
+    [{ ...own, tls_certificate: garbage }, "tls_certificate", `${garbage}: `],
+    [{ ...own, tls_certificate: key }, "tls_certificate", `${key}: no PEM certificate in it`],
+    [{ ...own, tls_key: certificate }, "tls_key", `${certificate}: no PEM private key in it`],
+    [{ ...own, tls_key: files.client.key }, "tls_key", `${files.client.key}: does not match tls_certificate`],
+    [{ ...own, tls_client_ca: key }, "tls_client_ca", `${key}: no PEM certificate in it`],
   ] as const
   for (const [tls, option, message] of cases)
     expect(() => readTls(tls)).toThrow(
@@ -76,6 +67,6 @@ test("a file that is missing or not what it should be is reported by its key and
 
 test("routes of one port with different TLS settings are refused", async () => {
   const port = await freePort()
-  const tls = readTls({ ...files.server, clientCa: undefined })
+  const tls = readTls(own)
   expect(() => serve([{ port }, { port, path: "/other", tls }])).toThrow("but not their TLS settings")
 })

@@ -39,7 +39,6 @@ export async function run(flags: ConfigFlags & ComponentFlags & { watch?: true }
 
   const interruption = new Interruption((signal) => log.warn({ signal }, "second signal: exiting at once"))
   const stop = async (): Promise<void> => {
-    endWatch?.()
     log.info({ signal: interruption.name }, "signal received")
     try {
       await app.stop()
@@ -65,13 +64,13 @@ export async function run(flags: ConfigFlags & ComponentFlags & { watch?: true }
     if (terminal !== undefined && !isatty(terminal)) interruption.interrupt("SIGHUP")
     else void reload({ signal: "SIGHUP" })
   }
-  const endWatch = flags.watch
-    ? watchFiles(
-        () => app.inputs,
-        () => reload({ watch: true }),
-      )
-    : undefined
   interruption.signal.addEventListener("abort", () => void stop())
+  if (flags.watch)
+    void watchFiles(
+      () => app.inputs,
+      () => reload({ watch: true }),
+      interruption.signal,
+    )
   process.on("SIGHUP", hungUp)
   if (releaseHangups()) hungUp()
   // what loading the modules has left behind, on Kafka 10 MB; of thousands of pipelines, what planning them has, without a pause

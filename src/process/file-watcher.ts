@@ -1,5 +1,6 @@
 import { statSync, type BigIntStats } from "node:fs"
 import { stat } from "node:fs/promises"
+import { pause } from "../clock/clock.ts"
 
 const EVERY_MS = 500
 
@@ -10,32 +11,26 @@ const EVERY_MS = 500
  *
  * @param files absolute paths, each with its stamp at reading; called for each poll
  * @param changed called once for a change, and awaited; never rejects
- * @returns ends the watch
+ * @param signal ends the watch
  */
-export function watchFiles(
+export async function watchFiles(
   files: () => ReadonlyMap<string, string>,
   changed: () => Promise<void>,
-): () => void {
+  signal: AbortSignal,
+): Promise<void> {
   let last = ""
   let reported = ""
-  let timer: Timer | undefined
-  let ended = false
-  const look = async (): Promise<void> => {
+  for (;;) {
+    await pause(EVERY_MS, signal)
     const read = [...files()]
     const stamps = await Promise.all(read.map(([file]) => stampOf(file)))
-    if (ended) return
+    if (signal.aborted) return
     const now = stamps.join("\n")
     if (now === last && now !== reported && stamps.some((stamp, at) => stamp !== read[at]![1])) {
       reported = now
       await changed()
     }
     last = now
-    if (!ended) timer = setTimeout(() => void look(), EVERY_MS)
-  }
-  timer = setTimeout(() => void look(), EVERY_MS)
-  return () => {
-    ended = true
-    clearTimeout(timer)
   }
 }
 

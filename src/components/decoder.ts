@@ -6,11 +6,11 @@ import { parseMultipart } from "../forms/multipart.ts"
 import { parseUrlencoded } from "../forms/urlencoded.ts"
 import { asBuffer, OPEN_BRACKET } from "../json/tokens.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
-import { Rejected } from "../pipeline/outcome.ts"
+import { refusedBody, Rejected } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/service-unavailable.ts"
 import { defineComponent } from "./define-component.ts"
 import { listStep } from "./decoder/lists.ts"
-import { refused, formToJson, type FieldRules } from "./decoder/form-to-json.ts"
+import { formToJson, type FieldRules } from "./decoder/form-to-json.ts"
 
 const FIELD = text({ form: "the name of a field", doc: "" })
 
@@ -70,13 +70,13 @@ export const decoder = defineComponent({
 
 /** Every refusal of a body that can't be decoded. */
 const UNDECODED = [
-  refused("invalid_utf8", ""),
-  refused("invalid_form", ""),
-  refused("too_many_fields", "", 413),
-  refused("duplicate_field", ""),
-  refused("invalid_json_field", ""),
+  refusedBody("invalid_utf8", ""),
+  refusedBody("invalid_form", ""),
+  refusedBody("too_many_fields", "", 413),
+  refusedBody("duplicate_field", ""),
+  refusedBody("invalid_json_field", ""),
 ]
-const TOO_MANY_ITEMS = refused("too_many_items", "", 413)
+const TOO_MANY_ITEMS = refusedBody("too_many_items", "", 413)
 
 const formatIn = ({ isForm, body, request }: Event): Format =>
   isForm ? "form" : formatOf(body, request.headers.get("content-type"))
@@ -90,12 +90,12 @@ function decode(
   if (format === "text")
     return isUtf8(body)
       ? `{"text":${JSON.stringify(asBuffer(body).toString())}}`
-      : refused("invalid_utf8", "is text that is not UTF-8")
+      : refusedBody("invalid_utf8", "is text that is not UTF-8")
   const fields =
     format === "form"
       ? parseUrlencoded(body)
       : parseMultipart(body, request.headers.get("content-type") ?? "")
   if (!Array.isArray(fields))
-    return refused(fields.rule, fields.problem, fields.rule === "too_many_fields" ? 413 : 400)
+    return refusedBody(fields.rule, fields.problem, fields.rule === "too_many_fields" ? 413 : 400)
   return formToJson(fields, rules)
 }

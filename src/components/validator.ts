@@ -2,7 +2,7 @@
 import { file, oneOf } from "../config/options/option-types.ts"
 import { opening } from "../errors.ts"
 import type { Processor } from "../pipeline/event.ts"
-import { Dropped, Rejected, type StepReason } from "../pipeline/outcome.ts"
+import { Dropped, refusedBody, type Rejected, type StepReason } from "../pipeline/outcome.ts"
 import { findFlaw, RULES } from "../json/check.ts"
 import { isPlainObject } from "../json/object.ts"
 import { loadSchema, SCHEMA_RULES } from "../json/schema.ts"
@@ -36,10 +36,8 @@ type OnInvalid = "reject" | "drop"
 
 function validating(onInvalid: OnInvalid, findMismatch?: ReturnType<typeof loadSchema>): Processor {
   const invalid = (reason: StepReason, problem: string): Dropped | Rejected => {
-    const detail = `The body ${problem}.`
-    return onInvalid === "drop"
-      ? new Dropped(reason, detail, { isInvalid: true })
-      : new Rejected(400, reason, detail)
+    const refusal = refusedBody(reason, problem)
+    return onInvalid === "drop" ? new Dropped(reason, refusal.detail, { isInvalid: true }) : refusal
   }
   const process: Processor = (event) => {
     if (event.isForm) return invalid("form_body", "is a form, and must be a JSON object")

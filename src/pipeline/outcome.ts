@@ -95,6 +95,10 @@ export class Rejected {
   }
 }
 
+/** The refusal of a body. @param problem follows "The body " */
+export const refusedBody = (reason: StepReason, problem: string, status = 400): Rejected =>
+  new Rejected(status, reason, `The body ${problem}.`)
+
 /** The request was not an event but a provider's question, such as a handshake; nothing is published. */
 export class Answered {
   readonly kind = "answered"

@@ -5,7 +5,7 @@ import type { Checking } from "../../config/options/section.ts"
 import { readCas } from "../../config/sections/pem-files.ts"
 import { SCHEMA_RULES } from "../../json/schema.ts"
 import type { Event, Processor } from "../../pipeline/event.ts"
-import { Rejected, type StepReason } from "../../pipeline/outcome.ts"
+import { refusedBody, type Rejected } from "../../pipeline/outcome.ts"
 import { unavailable } from "../../pipeline/service-unavailable.ts"
 import type { ComponentContext } from "../define-component.ts"
 import { SchemaRegistry, type SubjectSchema } from "./schema-registry.ts"
@@ -76,8 +76,6 @@ export function checkRegistry({
 }
 
 const UNAVAILABLE = unavailable("schema_unavailable")
-const mismatched = (rule: StepReason, problem: string): Rejected =>
-  new Rejected(400, rule, `The body ${problem}.`)
 
 /** The registered schemas of a sink's topics, and what checks events against them; undefined: events need none. */
 export function schemaJudge(
@@ -100,7 +98,7 @@ export function schemaJudge(
   })
   const judgeBy = ({ id, findMismatch }: SubjectSchema, event: Event): Event | Rejected => {
     const mismatch = findMismatch(event.body)
-    if (mismatch !== undefined) return mismatched(mismatch.rule, mismatch.problem)
+    if (mismatch !== undefined) return refusedBody(mismatch.rule, mismatch.problem)
     event.schemaId = id
     return event
   }
@@ -113,7 +111,7 @@ export function schemaJudge(
     const schema = schemas.current(topic)
     return schema === undefined ? wait(event, topic) : judgeBy(schema, event)
   }
-  const outcomes = [...SCHEMA_RULES.map((rule) => mismatched(rule, "")), UNAVAILABLE]
+  const outcomes = [...SCHEMA_RULES.map((rule) => refusedBody(rule, "")), UNAVAILABLE]
   return { judge: Object.assign(judge, { outcomes, isBounded: true }), schemas }
 }
 

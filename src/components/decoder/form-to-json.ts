@@ -1,7 +1,7 @@
 import type { Field, UploadedFile } from "../../forms/field.ts"
 import { asBuffer } from "../../json/tokens.ts"
 import { findTextFlaw } from "../../json/check.ts"
-import { Rejected, type StepReason } from "../../pipeline/outcome.ts"
+import { refusedBody, Rejected } from "../../pipeline/outcome.ts"
 
 /** What is done with the fields of a form. */
 export interface FieldRules {
@@ -22,7 +22,7 @@ export function formToJson(fields: readonly Field[], { jsonFields, unwrap }: Fie
   if (wrapped !== undefined)
     return wrapped.length === 1
       ? jsonOf(wrapped[0]!)
-      : refused("duplicate_field", `has the field ${unwrap} more than once`)
+      : refusedBody("duplicate_field", `has the field ${unwrap} more than once`)
   const texts: string[] = []
   for (const [name, ofName] of members) {
     const values: string[] = []
@@ -36,15 +36,11 @@ export function formToJson(fields: readonly Field[], { jsonFields, unwrap }: Fie
   return `{${texts.join(",")}}`
 }
 
-/** The refusal of a body that can't be decoded. */
-export const refused = (reason: StepReason, problem: string, status = 400): Rejected =>
-  new Rejected(status, reason, `The body ${problem}.`)
-
 /** The JSON of a field. */
 function jsonOf({ name, value }: Field): string | Rejected {
   const bytes = typeof value === "string" ? Buffer.from(value) : asBuffer(value.bytes)
   const flaw = findTextFlaw(bytes)
-  if (flaw !== undefined) return refused("invalid_json_field", `has a field ${name} that ${flaw.problem}`)
+  if (flaw !== undefined) return refusedBody("invalid_json_field", `has a field ${name} that ${flaw.problem}`)
   return typeof value === "string" ? value : bytes.toString()
 }
 

@@ -2,9 +2,8 @@ import { skipSpace, startOfText } from "../../json/tokens.ts"
 import { findTextFlaw } from "../../json/check.ts"
 import { Items } from "../../json/walk.ts"
 import type { Event } from "../../pipeline/event.ts"
-import type { Ended } from "../../pipeline/outcome.ts"
+import { refusedBody, type Ended } from "../../pipeline/outcome.ts"
 import { unavailable } from "../../pipeline/service-unavailable.ts"
-import { refused } from "./form-to-json.ts"
 
 /**
  * What becomes of a body that begins with a bracket: wrapped into one object, or an event for each item. Both keep the
@@ -37,7 +36,8 @@ function split(event: Event, most: number): readonly Event[] | Ended {
   const items = new Items(body, skipSpace(body, startOfText(body)))
   const bodies: Uint8Array[] = []
   while (items.next()) {
-    if (bodies.length === most) return refused("too_many_items", `is a list of more than ${most} items`, 413)
+    if (bodies.length === most)
+      return refusedBody("too_many_items", `is a list of more than ${most} items`, 413)
     bodies.push(body.subarray(items.valueStart, items.valueEnd))
   }
   return event.reserve(bodies.length * ITEM_BYTES) ? event.split(bodies) : unavailable("in_flight_full")

@@ -7,6 +7,7 @@ import {
   temporaryFolder,
   type RunningHookline,
 } from "../support/hookline.ts"
+import { until } from "../support/kafka-options.ts"
 import { freePorts } from "../support/ports.ts"
 import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 
@@ -35,6 +36,10 @@ test("SIGTERM ends it with status 0 after what was accepted is answered", async 
   const published = stdout.split("\n").filter((line) => line !== "")
   expect(published.length).toBe(statuses.filter((status) => status === 200).length)
 })
+
+/** A log that a busy machine takes a second to open is not ready meanwhile. */
+const untilReady = ({ adminUrl }: RunningHookline): Promise<void> =>
+  until("it is ready", async () => (await fetch(`${adminUrl}/readyz`)).ok)
 
 /** Stops one that waits for load balancers first; `end` is what is done while it waits. */
 async function stopWithDelay(
@@ -78,6 +83,7 @@ test("an admin token guards the metrics and the reasons, not the probes", async 
   expect((await fetch(`${admin}/metrics`)).status).toBe(401)
   expect((await fetch(`${admin}/metrics`, { headers: { Authorization: "Bearer wrong" } })).status).toBe(401)
   expect((await fetch(`${admin}/metrics`, withToken)).status).toBe(200)
+  await untilReady(running)
   expect(await (await fetch(`${admin}/readyz`)).json()).toEqual({ status: "ready" })
   expect(await (await fetch(`${admin}/readyz`, withToken)).json()).toEqual({
     status: "ready",
@@ -97,6 +103,7 @@ test("the admin listener answers no page that reaches it by a name of its own; [
         async (path) => (await fetch(`http://127.0.0.1:${port}/${path}`, { headers: { Host } })).status,
       ),
     )
+  await untilReady(running)
   for (const own of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, "10.0.0.7"])
     expect(await statuses(own)).toEqual([200, 200, 200, 404])
   for (const other of [`attacker.example:${port}`, "hookline.internal", "localhost.attacker.example"])

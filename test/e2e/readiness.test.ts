@@ -39,7 +39,7 @@ async function becomes(code: number, holds: (told: Told[1]) => boolean = () => t
     last = await readiness()
     return last[0] === code && holds(last[1])
   }
-  await until(`/readyz is ${code}`, isSo, 10_000).catch((error: Error) => {
+  await until(`/readyz is ${code}`, isSo).catch((error: Error) => {
     throw new Error(`${error.message}; it is ${JSON.stringify(last)}\n${running.output()}`)
   })
 }

@@ -65,7 +65,7 @@ describe.skipIf(!available)("what /readyz says of three Kafka brokers", () => {
     passes: (it: Readiness) => boolean = () => true,
   ): Promise<Readiness> => {
     let last: Readiness | undefined
-    await until(`${status}`, async () => (last = await readiness()).status === status && passes(last), 30_000)
+    await until(`${status}`, async () => (last = await readiness()).status === status && passes(last))
     return last!
   }
   const gauge = async (name: string): Promise<number | undefined> =>

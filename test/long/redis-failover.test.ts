@@ -92,7 +92,7 @@ class LoadedReplicas implements AsyncDisposable {
   static async start(url: string, folder: string, ca?: string): Promise<LoadedReplicas> {
     const start = async (name: string): Promise<RunningHookline> => {
       const running = await startHookline(configuration(url, ca), { folder: join(folder, name) })
-      await until("ready", async () => (await fetch(`${running.adminUrl}/readyz`)).ok, 30_000)
+      await until("ready", async () => (await fetch(`${running.adminUrl}/readyz`)).ok)
       return running
     }
     return new LoadedReplicas(folder, await Promise.all(["a", "b"].map(start)))
@@ -195,7 +195,7 @@ describe.skipIf(!hasRedis())("a Redis of several servers", () => {
     await using redis = await startSentinels(folder.path)
     const text = configuration(redis.url.replace("/main", ",127.0.0.1:9/main"))
     const running = await startHookline(text, { folder: folder.path })
-    await until("ready", async () => (await fetch(`${running.adminUrl}/readyz`)).ok, 30_000)
+    await until("ready", async () => (await fetch(`${running.adminUrl}/readyz`)).ok)
     await running.stop()
     for (const line of running.output().trim().split("\n")) expect(line).toStartWith("{")
     // the only Sentinel left has no quorum for a failover

@@ -51,7 +51,7 @@ export function openTestBroker(
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  withinMs = 20_000,
+  withinMs = 50_000,
 ): Promise<void> {
   const end = steadyMs() + withinMs
   while (!(await holds())) {

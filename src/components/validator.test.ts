@@ -1,6 +1,5 @@
-import { afterAll, describe, expect, test } from "bun:test"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { describe, expect, test } from "bun:test"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
 import { HooklineError } from "../errors.ts"
@@ -9,13 +8,13 @@ import type { Dropped, Rejected } from "../pipeline/outcome.ts"
 import { validator } from "./validator.ts"
 import { componentContext } from "../../test/support/component-context.ts"
 import { eventOf, IN_TIME } from "../../test/support/event.ts"
+import { folderOfTests } from "../../test/support/hookline.ts"
 
-const directory = mkdtempSync(join(tmpdir(), "hookline-validator-"))
-afterAll(() => rmSync(directory, { recursive: true }))
+const folder = folderOfTests()
 
 let files = 0
 function schemaFile(content: unknown): string {
-  const path = join(directory, `schema-${++files}.json`)
+  const path = join(folder.path, `schema-${++files}.json`)
   writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content))
   return path
 }
@@ -220,8 +219,8 @@ describe("with a schema", () => {
 
 describe("a schema that can't be used is an error of the configuration that names the file", () => {
   test.each([
-    ["no file", join(directory, "missing.json"), "it does not exist"],
-    ["a folder", directory, "it is a folder"],
+    ["no file", join(folder.path, "missing.json"), "it does not exist"],
+    ["a folder", folder.path, "it is a folder"],
     ["no JSON", schemaFile('{"type":}'), "expected a value at byte 8"],
     ["no object", schemaFile("true"), "is not a JSON object"],
     ["an unknown type", schemaFile({ type: "text" }), 'Unknown type: "text" at #'],

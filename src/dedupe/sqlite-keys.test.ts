@@ -1,36 +1,35 @@
 import { Database } from "bun:sqlite"
 import { afterEach, beforeEach, expect, setSystemTime, test } from "bun:test"
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
 import { steadyMs } from "../clock/clock.ts"
 import type { HooklineError } from "../errors.ts"
 import { SqliteKeys } from "./sqlite-keys.ts"
 import type { KeyStore } from "./key-store.ts"
+import { temporaryFolder } from "../../test/support/hookline.ts"
 
-let folder: string
+const folder = temporaryFolder()
 let stores: KeyStore[]
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "hookline-keys-"))
   stores = []
   setSystemTime(1_800_000_000_000)
 })
 afterEach(async () => {
   await Promise.all(stores.map((store) => store.close()))
-  rmSync(folder, { recursive: true })
+  folder[Symbol.dispose]()
   setSystemTime()
 })
 
 const soon = (): number => steadyMs() + 5000
-const open = (directory = folder): KeyStore => {
+const open = (directory = folder.path): KeyStore => {
   const store = new SqliteKeys(directory, { log: pino({ level: "silent" }) })
   stores.push(store)
   return store
 }
 const add = (store: KeyStore, key: string, forMs = 1000) => store.add(key, Date.now() + forMs, soon())
 const count = (): number => {
-  const db = new Database(join(folder, "marks.sqlite"), { readonly: true })
+  const db = new Database(join(folder.path, "marks.sqlite"), { readonly: true })
   try {
     return db.query<{ n: number }, []>("SELECT count(*) AS n FROM marks").get()!.n
   } finally {
@@ -63,7 +62,7 @@ test("a key is known while it is on its way into the file", async () => {
 
 test("keys of one turn of the event loop are one transaction", async () => {
   const store = open()
-  const db = new Database(join(folder, "marks.sqlite"), { readonly: true })
+  const db = new Database(join(folder.path, "marks.sqlite"), { readonly: true })
   const version = () => db.query<{ data_version: number }, []>("PRAGMA data_version").get()!.data_version
   const seen = new Set([version()])
   const added = Array.from({ length: 100 }, (_, n) => add(store, `key ${n}`))
@@ -89,14 +88,14 @@ test("what ran out is deleted, slice by slice, and what did not stays", async ()
 })
 
 test("a file that is something else is not touched", () => {
-  writeFileSync(join(folder, "marks.sqlite"), "these are notes, and no keys at all")
+  writeFileSync(join(folder.path, "marks.sqlite"), "these are notes, and no keys at all")
   expect(() => open()).toThrow(expect.objectContaining({ code: "log_io" }))
-  expect(existsSync(join(folder, "marks.pid"))).toBe(false)
+  expect(existsSync(join(folder.path, "marks.pid"))).toBe(false)
 })
 
 test("while another process holds the file a key waits for its deadline, and is written afterwards", async () => {
   const store = open()
-  const other = new Database(join(folder, "marks.sqlite"))
+  const other = new Database(join(folder.path, "marks.sqlite"))
   other.run("BEGIN IMMEDIATE")
   expect(await store.add("a", Date.now() + 1000, steadyMs() + 30)).toBe(false)
   const patient = add(store, "b")
@@ -110,7 +109,7 @@ test("while another process holds the file a key waits for its deadline, and is 
 test("keys that a log has gather up to a bound while another process holds the file, and are written then", async () => {
   const store = open()
   await store.claim("", soon())
-  const other = new Database(join(folder, "marks.sqlite"))
+  const other = new Database(join(folder.path, "marks.sqlite"))
   other.run("BEGIN IMMEDIATE")
   const most = 50_000
   const forgotten = Promise.withResolvers<void>()

@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite"
 import { afterEach, beforeEach, expect, test } from "bun:test"
-import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readlinkSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { closeSync, existsSync, openSync, readdirSync, readlinkSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
 import { packBatch } from "../brokers/embedded/batch.ts"
@@ -11,25 +10,25 @@ import { dedupeFileIn, KeyDatabase } from "../dedupe/key-database.ts"
 import { logIn } from "./database-file.ts"
 import { DurableWriter } from "./durable-writer.ts"
 import type { ThreadAnswer } from "./serve-database.ts"
+import { temporaryFolder } from "../../test/support/hookline.ts"
 
-let folder: string
+const folder = temporaryFolder()
 let lines: { level: number; msg: string }[]
 let events: string[]
 let opened: DurableWriter<KeyDatabase>[]
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "hookline-writer-"))
   lines = []
   events = []
   opened = []
 })
 afterEach(async () => {
   await Promise.all(opened.map((writer) => writer.close()))
-  rmSync(folder, { recursive: true })
+  folder[Symbol.dispose]()
 })
 
 function open(probed = (): void => {}): DurableWriter<KeyDatabase> {
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line)) })
-  const location = dedupeFileIn(folder)
+  const location = dedupeFileIn(folder.path)
   const probe = (): void => {
     new KeyDatabase(location).close()
     probed()
@@ -49,7 +48,7 @@ async function openWhole(): Promise<DurableWriter<KeyDatabase>> {
   await find(writer, "")
   return writer
 }
-const file = (): string => dedupeFileIn(folder).file
+const file = (): string => dedupeFileIn(folder.path).file
 const write = (writer: DurableWriter<KeyDatabase>, key: string): Promise<ThreadAnswer<void>> =>
   new Promise((resolve) => writer.do("write", [[[key, 1]]], resolve))
 const find = (
@@ -208,9 +207,9 @@ test("a file that turns out to be damaged when it is opened is closed again", ()
   const openFiles = (): number =>
     readdirSync("/proc/self/fd").filter((fd) => {
       const target = `/proc/self/fd/${fd}`
-      return existsSync(target) && readlinkSync(target).startsWith(folder)
+      return existsSync(target) && readlinkSync(target).startsWith(folder.path)
     }).length
-  const location = { log: logIn(folder), spool: spoolAt(join(folder, "spool.sqlite")) }
+  const location = { log: logIn(folder.path), spool: spoolAt(join(folder.path, "spool.sqlite")) }
   for (const [it, open] of [
     [location.log, () => new LogDatabase(location.log)],
     [location.spool, () => openSpoolDatabase(location.spool)],

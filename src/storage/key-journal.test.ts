@@ -1,7 +1,5 @@
 import { Database } from "bun:sqlite"
 import { afterEach, beforeEach, expect, test } from "bun:test"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pino } from "pino"
 import { openEmbedded, type EmbeddedBroker } from "../brokers/embedded/broker.ts"
@@ -14,29 +12,29 @@ import { SqliteKeys } from "../dedupe/sqlite-keys.ts"
 import type { HooklineError } from "../errors.ts"
 import type { DedupeKey } from "../pipeline/record.ts"
 import { logIn } from "./database-file.ts"
+import { temporaryFolder } from "../../test/support/hookline.ts"
 
-let folder: string
+const folder = temporaryFolder()
 let opened: { close(): Promise<void> }[]
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "hookline-journal-"))
   opened = []
 })
 afterEach(async () => {
   for (const one of opened) await one.close()
-  rmSync(folder, { recursive: true })
+  folder[Symbol.dispose]()
 })
 
 const log = pino({ level: "silent" })
 const soon = (): number => steadyMs() + 5000
 const untilMs = Date.now() + 3_600_000
 function openLog(): EmbeddedBroker {
-  const broker = openEmbedded({ directory: folder }, { log, metrics: { batch() {} } })
+  const broker = openEmbedded({ directory: folder.path }, { log, metrics: { batch() {} } })
   opened.push(broker)
   return broker
 }
 /** @param broker the log next to it, where it is open */
 function openKeys(broker?: EmbeddedBroker): KeyStore {
-  const store: KeyStore = new SqliteKeys(folder, { log })
+  const store: KeyStore = new SqliteKeys(folder.path, { log })
   if (broker !== undefined) store.useJournal?.(broker.keyJournal)
   opened.push(store)
   return store
@@ -44,9 +42,9 @@ function openKeys(broker?: EmbeddedBroker): KeyStore {
 const publish = (broker: EmbeddedBroker, dedupeKey?: DedupeKey, deadlineMs = soon()): Promise<unknown> =>
   broker.publish({ topic: "t", value: Buffer.from("x"), dedupeKey }, deadlineMs)
 /** As of a process that is killed when the log has the record: the store hears nothing of it. */
-const unheard = (key: string): DedupeKey => ({ directory: folder, key, untilMs, committed: () => {} })
+const unheard = (key: string): DedupeKey => ({ directory: folder.path, key, untilMs, committed: () => {} })
 function inJournal(): string[] {
-  const db = new Database(join(folder, "log.sqlite"), { readonly: true })
+  const db = new Database(join(folder.path, "log.sqlite"), { readonly: true })
   const rows = db.query<{ key: string }, []>("SELECT key FROM dedupe_keys ORDER BY id").all()
   db.close()
   return rows.map(({ key }) => key)
@@ -57,7 +55,7 @@ test("a key is durable with its record, and known to the store at once, which wr
   const store = openKeys(broker)
   // it has its file open then
   await store.claim("", soon())
-  const other = new Database(join(folder, "marks.sqlite"))
+  const other = new Database(join(folder.path, "marks.sqlite"))
   other.run("BEGIN IMMEDIATE")
   await publish(broker, store.withRecord!("a", untilMs))
   expect(inJournal()).toEqual(["a"])
@@ -79,7 +77,7 @@ async function claim(store: KeyStore, key: string): Promise<unknown> {
 test("a store whose log is closed before it was ever open waits for nothing more", async () => {
   const before = openLog()
   await publish(before)
-  const reader = new Database(join(folder, "log.sqlite"), { readonly: true })
+  const reader = new Database(join(folder.path, "log.sqlite"), { readonly: true })
   reader.run("BEGIN")
   reader.query("SELECT count(*) FROM topics").get()
   await before.close()
@@ -115,7 +113,7 @@ class FirstLog extends LogFile {
 }
 
 test("a log of 0.1.0, which has no journal, gets one", async () => {
-  const before = new FirstLog(logIn(folder))
+  const before = new FirstLog(logIn(folder.path))
   before.commit(packBatch([{ record: { topic: "t", value: Buffer.from("old") } }]), Date.now())
   before.close()
   const broker = openLog()
@@ -144,7 +142,7 @@ test("an expired key that the log still has does not stand for its record of lat
   await publish(broker, { ...unheard("a"), untilMs: shorter })
   await Bun.sleep(shorter + 1 - Date.now())
   expect(await keys.begin("a", soon())).toBe("first")
-  const other = new Database(join(folder, "log.sqlite"))
+  const other = new Database(join(folder.path, "log.sqlite"))
   other.run("ALTER TABLE dedupe_keys RENAME TO gone")
   expect(await publishOnce(broker, keys, "a", soon())).toBe(false)
   other.run("DROP TABLE IF EXISTS dedupe_keys")
@@ -157,6 +155,6 @@ test("an expired key that the log still has does not stand for its record of lat
 test("keys of another folder's store are left to that one", async () => {
   openKeys()
   const broker = openLog()
-  await publish(broker, { ...unheard("elsewhere"), directory: join(folder, "elsewhere") })
+  await publish(broker, { ...unheard("elsewhere"), directory: join(folder.path, "elsewhere") })
   expect(inJournal()).toEqual([])
 })

@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite"
 import { afterEach, beforeEach, expect, test } from "bun:test"
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
 import { SqliteKeys } from "../dedupe/sqlite-keys.ts"
@@ -12,14 +11,14 @@ import { openEmbedded } from "../brokers/embedded/broker.ts"
 import { openEmbeddedReader } from "../brokers/embedded/reader.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { SpooledBroker } from "../brokers/spool/spool.ts"
+import { temporaryFolder } from "../../test/support/hookline.ts"
 
-let folder: string
+const folder = temporaryFolder()
 let lines: { level: number; msg: string }[]
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "hookline-recovery-"))
   lines = []
 })
-afterEach(() => rmSync(folder, { recursive: true }))
+afterEach(() => folder[Symbol.dispose]())
 
 /** What is opened durably, as its users see it. */
 interface Durable {
@@ -34,9 +33,9 @@ const soon = (): number => steadyMs() + 5000
 const kinds: [string, () => DatabaseLocation, () => Durable][] = [
   [
     "the embedded log",
-    () => logIn(folder),
+    () => logIn(folder.path),
     () => {
-      const broker = openEmbedded({ directory: folder }, { log, metrics: { batch() {} } })
+      const broker = openEmbedded({ directory: folder.path }, { log, metrics: { batch() {} } })
       return {
         put: (key) => broker.publish({ topic: "t", value: Buffer.from(key) }, soon()),
         ready: () => broker.ready(),
@@ -46,10 +45,13 @@ const kinds: [string, () => DatabaseLocation, () => Durable][] = [
   ],
   [
     "a spool",
-    () => spoolAt(join(folder, "spool.sqlite")),
+    () => spoolAt(join(folder.path, "spool.sqlite")),
     () => {
       const metrics = { spooled() {}, forwarded() {}, quarantined() {} }
-      const spool = new SpooledBroker({ file: join(folder, "spool.sqlite"), maxBytes: 1e6 }, { log, metrics })
+      const spool = new SpooledBroker(
+        { file: join(folder.path, "spool.sqlite"), maxBytes: 1e6 },
+        { log, metrics },
+      )
       return {
         put: (key) => spool.publish({ topic: "t", value: Buffer.from(key) }, soon()),
         ready: () => spool.spool().problem ?? true,
@@ -59,9 +61,9 @@ const kinds: [string, () => DatabaseLocation, () => Durable][] = [
   ],
   [
     "a Deduplicator's store",
-    () => dedupeFileIn(folder),
+    () => dedupeFileIn(folder.path),
     () => {
-      const store = new SqliteKeys(folder, { log })
+      const store = new SqliteKeys(folder.path, { log })
       return {
         async put(key) {
           await store.claim(key, soon())
@@ -101,14 +103,14 @@ test.each(kinds)(
 )
 
 test("a reader that closes last leaves the WAL to the writer", async () => {
-  const broker = openEmbedded({ directory: folder }, { log, metrics: { batch() {} } })
+  const broker = openEmbedded({ directory: folder.path }, { log, metrics: { batch() {} } })
   await broker.publish({ topic: "t", value: Buffer.from("a") }, soon())
-  const reader = openEmbeddedReader(folder)
+  const reader = openEmbeddedReader(folder.path)
   expect(await reader.topics()).toHaveLength(1)
   await broker.close()
-  const { size } = Bun.file(`${logIn(folder).file}-wal`)
+  const { size } = Bun.file(`${logIn(folder.path).file}-wal`)
   await reader.close()
-  expect([size > 0, Bun.file(`${logIn(folder).file}-wal`).size]).toEqual([true, size])
+  expect([size > 0, Bun.file(`${logIn(folder.path).file}-wal`).size]).toEqual([true, size])
 })
 
 const taken = (durable: Durable, key: string): Promise<boolean> =>

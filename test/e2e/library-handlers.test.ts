@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { afterEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import {
   Application,
@@ -17,11 +17,8 @@ import { freePort } from "../support/ports.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 
-let folder: ReturnType<typeof temporaryFolder>
+const folder = temporaryFolder()
 let app: Application | undefined
-beforeEach(() => {
-  folder = temporaryFolder()
-})
 afterEach(async () => {
   await app?.stop()
   app = undefined

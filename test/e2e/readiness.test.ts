@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { afterEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { endingWithThisProcess } from "../support/child.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
@@ -9,11 +9,8 @@ import { metricOf } from "../support/worker-processes.ts"
 
 const DELIVERY_TIMEOUT_MS = 500
 
-let folder: ReturnType<typeof temporaryFolder>
+const folder = temporaryFolder()
 let running: RunningHookline
-beforeEach(() => {
-  folder = temporaryFolder()
-})
 afterEach(async () => {
   await running.stop()
   folder[Symbol.dispose]()

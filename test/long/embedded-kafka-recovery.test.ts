@@ -2,12 +2,7 @@ import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { CLIENT_PROGRAMS, type ClientProgram } from "../support/client-programs.ts"
-import {
-  startHookline,
-  temporaryFolder,
-  type RunningHookline,
-  type TemporaryFolder,
-} from "../support/hookline.ts"
+import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { isListening, kafkaAddressOf, readableLog, type RunningConsumer } from "../support/kafka-clients.ts"
 import { freePorts } from "../support/ports.ts"
 
@@ -17,7 +12,7 @@ const KILLS = 3
 const CRASHES = 2
 const PRELOAD = join(import.meta.dir, "../support/crashing-thread.ts")
 
-let folder: TemporaryFolder
+const folder = temporaryFolder()
 let ports: { readonly http: number; readonly kafka: number }
 let running: RunningHookline
 let accepted: string[]
@@ -31,7 +26,6 @@ async function start(options: Partial<Parameters<typeof startHookline>[1]> = {})
 }
 
 beforeEach(async () => {
-  folder = temporaryFolder()
   const [http, kafka] = (await freePorts(2)) as [number, number]
   ports = { http, kafka }
   accepted = []

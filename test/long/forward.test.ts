@@ -21,10 +21,9 @@ topic = payments
 [admin]
 listen = off
 `
-let folder: ReturnType<typeof temporaryFolder>
+const folder = temporaryFolder()
 let receiver: Receiver
 beforeEach(async () => {
-  folder = temporaryFolder()
   receiver = new Receiver()
   await Bun.write(join(folder.path, "pipelines.conf"), CONFIGURATION)
 })

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { afterEach, describe, expect, test } from "bun:test"
 import {
   Application,
   brokerSink,
@@ -8,21 +8,12 @@ import {
   validator,
   webHookSource,
 } from "../../src/index.ts"
-import {
-  hookline,
-  startHookline,
-  temporaryFolder,
-  type RunningHookline,
-  type TemporaryFolder,
-} from "../support/hookline.ts"
+import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { hasOtlpReceiver, startOtlpReceiver, type ReceivedSpan } from "../support/otlp-receiver.ts"
 import { freePort } from "../support/ports.ts"
 
-let folder: TemporaryFolder
-beforeEach(() => {
-  folder = temporaryFolder()
-})
+const folder = temporaryFolder()
 afterEach(() => folder[Symbol.dispose]())
 const canReceive = await hasOtlpReceiver()
 

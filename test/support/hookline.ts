@@ -192,7 +192,10 @@ export interface TemporaryFolder extends Disposable {
   make(name: string): string
 }
 
-/** A folder for one test that is gone after it, `using folder = temporaryFolder()`; it is made when it is first used. */
+/**
+ * A folder for one test that is gone after it, `using folder = temporaryFolder()`; it is made when it is first used, also after
+ * it was disposed of, so that each test can have its own.
+ */
 export function temporaryFolder(): TemporaryFolder {
   let path: string | undefined
   const folder = (): string => (path ??= mkdtempSync(join(tmpdir(), "hookline-test-")))
@@ -205,7 +208,10 @@ export function temporaryFolder(): TemporaryFolder {
       mkdirSync(made)
       return made
     },
-    [Symbol.dispose]: () => path !== undefined && rmSync(path, { recursive: true, force: true }),
+    [Symbol.dispose]() {
+      if (path !== undefined) rmSync(path, { recursive: true, force: true })
+      path = undefined
+    },
   }
 }
 

@@ -1,7 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { pino } from "pino"
 import type { Receipt } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock/clock.ts"
@@ -9,24 +6,24 @@ import { readTopic } from "../read-topic.ts"
 import type { Broker, StoredRecord } from "../broker.ts"
 import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded, type EmbeddedOptions } from "./broker.ts"
+import { temporaryFolder } from "../../../test/support/hookline.ts"
 
-let directory: string
+const folder = temporaryFolder()
 let batches: number[]
 let opened: Broker[]
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "hookline-embedded-"))
   batches = []
   opened = []
 })
 afterEach(async () => {
   await Promise.all(opened.map((broker) => broker.close()))
-  rmSync(directory, { recursive: true })
+  folder[Symbol.dispose]()
 })
 
 function open(options: Partial<EmbeddedOptions> = {}, now: () => number = Date.now): Broker {
   const metrics = { batch: (records: number) => void batches.push(records) }
   const broker = openEmbedded(
-    { directory, ...options },
+    { directory: folder.path, ...options },
     { log: pino({ level: "silent" }), metrics, now, roundMs: 20 },
   )
   opened.push(broker)
@@ -40,7 +37,7 @@ async function readAll(
   topic = "t",
   from: "beginning" | "end" | number = "beginning",
 ): Promise<StoredRecord[]> {
-  const reader = openEmbeddedReader(directory)
+  const reader = openEmbeddedReader(folder.path)
   const { signal } = new AbortController()
   const records = await Array.fromAsync(readTopic(reader, topic, { from, follow: false, signal }))
   await reader.close()
@@ -48,7 +45,7 @@ async function readAll(
 }
 
 async function topicNames(): Promise<string[]> {
-  const reader = openEmbeddedReader(directory)
+  const reader = openEmbeddedReader(folder.path)
   const topics = await reader.topics()
   await reader.close()
   return topics.map(({ topic }) => topic)
@@ -154,7 +151,7 @@ describe("retention", () => {
   })
 
   async function bytesKept(): Promise<number> {
-    const reader = openEmbeddedReader(directory)
+    const reader = openEmbeddedReader(folder.path)
     const topics = await reader.topics()
     await reader.close()
     return topics.reduce((sum, { bytes }) => sum + bytes!, 0)

@@ -1,8 +1,5 @@
 import { Database } from "bun:sqlite"
 import { afterEach, beforeEach, describe, expect, test } from "bun:test"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { pino } from "pino"
 import { steadyMs } from "../../clock/clock.ts"
 import type { Receipt, Record } from "../../pipeline/record.ts"
@@ -13,21 +10,21 @@ import { readTopic } from "../read-topic.ts"
 import { openEmbedded, type EmbeddedBroker, type EmbeddedOptions } from "./broker.ts"
 import { checkPartitionsIn } from "./partition-count.ts"
 import { openEmbeddedReader } from "./reader.ts"
+import { temporaryFolder } from "../../../test/support/hookline.ts"
 
-let directory: string
+const folder = temporaryFolder()
 let opened: EmbeddedBroker[]
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "hookline-partitions-"))
   opened = []
 })
 afterEach(async () => {
   await Promise.all(opened.map((broker) => broker.close()))
-  rmSync(directory, { recursive: true })
+  folder[Symbol.dispose]()
 })
 
 function open(partitions: number, options: Partial<EmbeddedOptions> = {}): EmbeddedBroker {
   const broker = openEmbedded(
-    { directory, partitions, ...options },
+    { directory: folder.path, partitions, ...options },
     { log: pino({ level: "silent" }), metrics: { batch() {} }, roundMs: 10 },
   )
   opened.push(broker)
@@ -46,7 +43,7 @@ const publishKeyed = (broker: EmbeddedBroker, count: number, from = 0): Promise<
   )
 
 async function withReader<T>(use: (reader: LogReader) => Promise<T>): Promise<T> {
-  const reader = openEmbeddedReader(directory)
+  const reader = openEmbeddedReader(folder.path)
   try {
     return await use(reader)
   } finally {
@@ -161,13 +158,13 @@ describe("a log of an earlier version", () => {
     const broker = open(1)
     await publishKeyed(broker, 20)
     await broker.close()
-    const db = new Database(logIn(directory).file)
+    const db = new Database(logIn(folder.path).file)
     db.run("DROP TABLE partitions")
     db.close()
     return readAll()
   }
   const layout = (): number => {
-    const db = new Database(logIn(directory).file, { readonly: true })
+    const db = new Database(logIn(folder.path).file, { readonly: true })
     const { user_version: version } = db.query<{ user_version: number }, []>("PRAGMA user_version").get()!
     db.close()
     return version
@@ -176,7 +173,7 @@ describe("a log of an earlier version", () => {
   test("is read as it is", async () => {
     expect(await earlier()).toHaveLength(20)
     expect(await partitionsOf("t")).toBe(1)
-    checkPartitionsIn(logIn(directory), 1)
+    checkPartitionsIn(logIn(folder.path), 1)
   })
 
   test("continues, and is that version's again until it has more partitions", async () => {

@@ -1,12 +1,10 @@
 import { Database } from "bun:sqlite"
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { logIn } from "../../storage/database-file.ts"
 import { packBatch } from "./batch.ts"
 import { LogDatabase } from "./log-database.ts"
 import type { TrimLimits } from "./retention-trimmer.ts"
+import { temporaryFolder } from "../../../test/support/hookline.ts"
 
 const NOW_MS = 1_795_000_000_000
 const KEEP_ALL: TrimLimits = {
@@ -15,15 +13,14 @@ const KEEP_ALL: TrimLimits = {
   maxBytes: Number.POSITIVE_INFINITY,
 }
 
-let directory: string
+const folder = temporaryFolder()
 let writer: LogDatabase
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "hookline-trimmer-"))
-  writer = new LogDatabase(logIn(directory))
+  writer = new LogDatabase(logIn(folder.path))
 })
 afterEach(() => {
   writer.close()
-  rmSync(directory, { recursive: true })
+  folder[Symbol.dispose]()
 })
 
 const append = (topic: string, count: number, ms: number, bytes = 100): unknown =>
@@ -47,7 +44,7 @@ test("with 2,000 topics of which none is due, the file is asked nothing; with on
   const records = names.map((topic) => ({ record: { topic, value: new Uint8Array(10) } }))
   writer.commit(packBatch(records), NOW_MS)
   writer.close()
-  writer = new LogDatabase(logIn(directory))
+  writer = new LogDatabase(logIn(folder.path))
   const asked = [
     spyOn(Database.prototype, "query"),
     spyOn(Database.prototype, "run"),

@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite"
 import { afterEach, beforeEach, describe, expect, test } from "bun:test"
-import { mkdtempSync, rmSync, statSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { statSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
 import { steadyMs } from "../../clock/clock.ts"
@@ -10,6 +9,7 @@ import type { Broker, TopicInfo } from "../broker.ts"
 import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded, type EmbeddedOptions } from "./broker.ts"
 import { scraped } from "../../../test/support/scraped.ts"
+import { temporaryFolder } from "../../../test/support/hookline.ts"
 
 const SECOND_MS = 1000
 const HOUR_MS = 3600 * SECOND_MS
@@ -24,14 +24,13 @@ interface Line {
   readonly [field: string]: unknown
 }
 
-let directory: string
+const folder = temporaryFolder()
 let opened: Broker[]
 let lines: Line[]
 let metrics: Metrics
 /** Time of day and steady clock, which a test moves. */
 let clock: { dayMs: number; steadyMs: number; reads: number }
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "hookline-retention-"))
   opened = []
   lines = []
   metrics = new Metrics()
@@ -39,13 +38,13 @@ beforeEach(() => {
 })
 afterEach(async () => {
   await Promise.all(opened.map((broker) => broker.close()))
-  rmSync(directory, { recursive: true })
+  folder[Symbol.dispose]()
 })
 
 function open(options: Partial<EmbeddedOptions> = {}): Broker {
   const log = pino({ level: "info" }, { write: (line) => void lines.push(JSON.parse(line) as Line) })
   const broker = openEmbedded(
-    { directory, ...options },
+    { directory: folder.path, ...options },
     {
       log,
       metrics: { batch() {} },
@@ -76,7 +75,7 @@ async function publish(broker: Broker, count: number, { topic = "t", bytes = 10 
 }
 
 async function topics(): Promise<TopicInfo[]> {
-  const reader = openEmbeddedReader(directory)
+  const reader = openEmbeddedReader(folder.path)
   const found = await reader.topics()
   await reader.close()
   return found
@@ -98,7 +97,8 @@ async function turn(): Promise<void> {
 
 const lineOf = (text: string): Line | undefined => lines.find(({ msg }) => msg.includes(text))
 
-const sizeOf = (file: string): number => statSync(join(directory, file), { throwIfNoEntry: false })?.size ?? 0
+const sizeOf = (file: string): number =>
+  statSync(join(folder.path, file), { throwIfNoEntry: false })?.size ?? 0
 
 describe("the clock", () => {
   test("ahead at a start deletes nothing for an hour, though all records look old", async () => {
@@ -196,7 +196,7 @@ test("the WAL stays small while any amount is deleted, and its space goes back t
 
 test("a file from before fills its free space again, and gives it back once it was changed over", async () => {
   const change = (mode: string): void => {
-    const file = new Database(join(directory, "log.sqlite"))
+    const file = new Database(join(folder.path, "log.sqlite"))
     for (const sql of ["PRAGMA journal_mode = DELETE", `PRAGMA auto_vacuum = ${mode}`, "VACUUM"])
       file.run(sql)
     file.run("PRAGMA journal_mode = WAL")

@@ -1,24 +1,22 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { beforeAll, expect, test } from "bun:test"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { interpolate } from "./interpolate.ts"
+import { folderOfTests } from "../../../test/support/hookline.ts"
 
-let baseDir: string
+const folder = folderOfTests()
 const env = { A: "one", EMPTY: "", NESTED: "${A}", MANY: "x\ny = 2" }
 
 beforeAll(() => {
-  baseDir = mkdtempSync(join(tmpdir(), "hookline-interpolate-"))
-  writeFileSync(join(baseDir, "line"), "from a file\n")
-  writeFileSync(join(baseDir, "crlf"), "from a file\r\n")
-  writeFileSync(join(baseDir, "lines"), "${A}\n\n")
-  writeFileSync(join(baseDir, "latin1"), new Uint8Array([0xe9]))
+  writeFileSync(join(folder.path, "line"), "from a file\n")
+  writeFileSync(join(folder.path, "crlf"), "from a file\r\n")
+  writeFileSync(join(folder.path, "lines"), "${A}\n\n")
+  writeFileSync(join(folder.path, "latin1"), new Uint8Array([0xe9]))
 })
-afterAll(() => rmSync(baseDir, { recursive: true }))
 
 function read(text: string): { text: string | undefined; substituted?: boolean; problems: string[] } {
   const problems: string[] = []
-  const result = interpolate(text, { env, baseDir }, (problem) => problems.push(problem))
+  const result = interpolate(text, { env, baseDir: folder.path }, (problem) => problems.push(problem))
   return { text: undefined, ...result, problems }
 }
 
@@ -45,7 +43,7 @@ test.each([
 })
 
 test("a file's path may be absolute", () => {
-  expect(read(`\${file:${join(baseDir, "line")}}`).text).toBe("from a file")
+  expect(read(`\${file:${join(folder.path, "line")}}`).text).toBe("from a file")
 })
 
 test.each([

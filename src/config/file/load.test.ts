@@ -1,30 +1,28 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { beforeAll, expect, test } from "bun:test"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { HooklineError } from "../../errors.ts"
 import { atOnce } from "../../clock/slices.ts"
 import { loadConfiguration } from "./load.ts"
 import type { ConfigurationFile } from "./configuration-file.ts"
+import { folderOfTests } from "../../../test/support/hookline.ts"
 
 const load = (...how: Parameters<typeof loadConfiguration>): ConfigurationFile =>
   atOnce(loadConfiguration(...how))
 
-let folder: string
+const folder = folderOfTests()
 let empty: string
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "hookline-load-"))
-  empty = join(folder, "empty")
+  empty = join(folder.path, "empty")
   mkdirSync(empty)
-  writeFileSync(join(folder, "pipelines.conf"), "[connection:default]\n")
-  writeFileSync(join(folder, "other.conf"), "[connection:other]\nx = ${file:secret}${VARIABLE}\n")
-  writeFileSync(join(folder, "secret"), "hunter2\n")
+  writeFileSync(join(folder.path, "pipelines.conf"), "[connection:default]\n")
+  writeFileSync(join(folder.path, "other.conf"), "[connection:other]\nx = ${file:secret}${VARIABLE}\n")
+  writeFileSync(join(folder.path, "secret"), "hunter2\n")
 })
-afterAll(() => rmSync(folder, { recursive: true }))
 
 test("the named file precedes the variable, and that the default", () => {
-  const cwd = folder
+  const cwd = folder.path
   expect(load("other.conf", { env: { HOOKLINE_CONFIG: "none.conf" }, cwd }).file).toBe("other.conf")
   expect(load(undefined, { env: { HOOKLINE_CONFIG: "other.conf" }, cwd }).file).toBe("other.conf")
   expect(load(undefined, { env: { HOOKLINE_CONFIG: "" }, cwd }).file).toBe("pipelines.conf")
@@ -32,8 +30,8 @@ test("the named file precedes the variable, and that the default", () => {
 })
 
 test("paths start from the file's folder and variables come from the given environment", () => {
-  const configuration = load(join(folder, "other.conf"), { env: { VARIABLE: "!" }, cwd: empty })
-  expect(configuration.baseDir).toBe(folder)
+  const configuration = load(join(folder.path, "other.conf"), { env: { VARIABLE: "!" }, cwd: empty })
+  expect(configuration.baseDir).toBe(folder.path)
   expect(configuration.problems).toEqual([])
   expect(configuration.connections.get("other")?.texts.get("x")?.value.text).toBe("hunter2!")
 })

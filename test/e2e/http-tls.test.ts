@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, expect, test } from "bun:test"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { beforeAll, expect, test } from "bun:test"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { readTls } from "../../src/http/tls.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { serve } from "../support/http-server.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
 import { freePort } from "../support/ports.ts"
 
-const folder = mkdtempSync(join(tmpdir(), "hookline-tls-"))
+const folder = folderOfTests()
 let files: Certificates
 let own: { readonly tls_certificate: string; readonly tls_key: string }
 beforeAll(async () => {
-  files = await makeCertificates(folder)
+  files = await makeCertificates(folder.path)
   const { certificate, key } = files.server
   own = { tls_certificate: certificate, tls_key: key }
 })
-afterAll(() => rmSync(folder, { recursive: true }))
 
 const trusting = (tls: object = {}): object => ({
   method: "POST",
@@ -48,11 +47,15 @@ test("with a client CA a sender without its certificate, or with another's, is n
 })
 
 test("a file that is missing or not what it should be is reported by its key and name", () => {
-  const garbage = join(folder, "garbage.pem")
+  const garbage = join(folder.path, "garbage.pem")
   writeFileSync(garbage, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
   const { tls_certificate: certificate, tls_key: key } = own
   const cases = [
-    [{ ...own, tls_certificate: `${folder}/none` }, "tls_certificate", `${folder}/none does not exist`],
+    [
+      { ...own, tls_certificate: `${folder.path}/none` },
+      "tls_certificate",
+      `${folder.path}/none does not exist`,
+    ],
     [{ ...own, tls_certificate: garbage }, "tls_certificate", `${garbage}: `],
     [{ ...own, tls_certificate: key }, "tls_certificate", `${key}: no PEM certificate in it`],
     [{ ...own, tls_key: certificate }, "tls_key", `${certificate}: no PEM private key in it`],

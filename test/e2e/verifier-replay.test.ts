@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
+import { Webhook } from "standardwebhooks"
 import {
   Application,
   brokerSink,
@@ -16,10 +17,21 @@ import {
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { hasRedis, startRedis } from "../support/redis.ts"
-import { signedAs, WHSEC } from "../support/standard-webhook.ts"
 
 const KEY = "key-of-the-account-1234"
 const DAY_MS = 86_400_000
+/** The secret of a sender of Standard Webhooks. */
+const WHSEC = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+/** The headers of its event with this id. */
+function signedAs(id: string, body: string): { readonly [header: string]: string } {
+  const now = new Date()
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
+    "webhook-signature": new Webhook(WHSEC).sign(id, now, body),
+  }
+}
 
 /** What Mailgun signs: a time and a token, and nothing of the event. */
 const triple = (token: string, atMs = Date.now(), key = KEY) => {

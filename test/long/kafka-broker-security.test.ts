@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AclOperations, AclPermissionTypes, ResourcePatternTypes, ResourceTypes } from "@platformatic/kafka"
 import { readTopic } from "../../src/brokers/read-topic.ts"
@@ -8,7 +6,7 @@ import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { folderOfTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { Receiver } from "../support/receiver.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
@@ -30,12 +28,11 @@ const scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;
 
 describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to know its clients", () => {
   let kafka: OwnKafka
-  let folder: string
+  const folder = folderOfTests()
   let certificates: Certificates
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "hookline-certificates-"))
-    certificates = await makeCertificates(folder)
+    certificates = await makeCertificates(folder.path)
     const sasl = (listener: string): { [key: string]: string } => ({
       [`listener.name.${listener}.sasl.enabled.mechanisms`]: "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
       [`listener.name.${listener}.plain.sasl.jaas.config`]: `${plain} user_alice="${PASSWORD}" user_bob="${PASSWORD}";`,
@@ -66,7 +63,6 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants to k
   })
   afterAll(async () => {
     await kafka?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const tls = (): Partial<KafkaOptions> => ({ security_protocol: "ssl", ssl_ca_location: certificates.ca })
@@ -279,7 +275,7 @@ begin = beginning
   })
 
   test("a certificate file that is not there is said at once, with its key", () => {
-    const missing = { ...tls(), ssl_ca_location: join(folder, "missing.pem") }
+    const missing = { ...tls(), ssl_ca_location: join(folder.path, "missing.pem") }
     expect(() => openTestBroker({ bootstrapServers: kafka.listener("TLS") }, missing)).toThrow(
       /^ssl_ca_location: .*missing\.pem/,
     )

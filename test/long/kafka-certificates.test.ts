@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { copyFileSync, renameSync } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AclOperations, AclPermissionTypes, ResourcePatternTypes, ResourceTypes } from "@platformatic/kafka"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
@@ -21,19 +20,18 @@ import {
 describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificates", () => {
   let kafka: OwnKafka
   let proxy: Proxy
-  let folder: string
+  const folder = folderOfTests()
   let certificates: Certificates
   let given: Partial<KafkaOptions>
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "hookline-certificates-"))
-    certificates = await makeCertificates(folder)
+    certificates = await makeCertificates(folder.path)
     const { server, ca } = certificates
     given = {
       security_protocol: "ssl",
-      ssl_ca_location: join(folder, "used-ca.pem"),
-      ssl_certificate_location: join(folder, "used.pem"),
-      ssl_key_location: join(folder, "used.key"),
+      ssl_ca_location: join(folder.path, "used-ca.pem"),
+      ssl_certificate_location: join(folder.path, "used.pem"),
+      ssl_key_location: join(folder.path, "used.key"),
     }
     proxy = await openProxy()
     kafka = await startKafka({
@@ -60,7 +58,6 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
   afterAll(async () => {
     await kafka?.stop()
     await proxy?.[Symbol.asyncDispose]()
-    await rm(folder, { recursive: true, force: true })
   })
 
   /** Replaces a file as a certificate manager does. */

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import { openTestBroker } from "../support/kafka-options.ts"
 import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
@@ -21,13 +19,12 @@ const IDLE_MS = 1500
 describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka with the limits of Azure Event Hubs", () => {
   let kafka: OwnKafka
   let proxy: Proxy
-  let folder: string
+  const folder = folderOfTests()
   let given: Partial<KafkaOptions>
   let topic: string
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "hookline-event-hubs-"))
-    const { ca, server } = await makeCertificates(folder)
+    const { ca, server } = await makeCertificates(folder.path)
     const plain = "org.apache.kafka.common.security.plain.PlainLoginModule required"
     proxy = await openProxy()
     kafka = await startKafka({
@@ -58,7 +55,6 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka with the limits
   afterAll(async () => {
     await kafka?.stop()
     await proxy?.[Symbol.asyncDispose]()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const open = (more: Partial<KafkaOptions> = {}) =>

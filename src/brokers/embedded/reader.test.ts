@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
 import { readTopic, type ReadFrom } from "../read-topic.ts"
@@ -8,20 +7,19 @@ import type { Broker, LogReader, OffsetRange, StoredRecord } from "../broker.ts"
 import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded } from "./broker.ts"
 import { steadyMs } from "../../clock/clock.ts"
+import { folderOfTests, temporaryFolder } from "../../../test/support/hookline.ts"
 
-let directory: string
+const folder = folderOfTests()
 let broker: Broker
 let reader: LogReader
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), "hookline-reader-"))
-  broker = open(directory)
+  broker = open(folder.path)
   await publish("t", 200)
-  reader = openEmbeddedReader(directory)
+  reader = openEmbeddedReader(folder.path)
 })
 afterAll(async () => {
   await reader.close()
   await broker.close()
-  rmSync(directory, { recursive: true })
 })
 
 function open(directory: string, retention_bytes = Number.POSITIVE_INFINITY): Broker {
@@ -59,10 +57,10 @@ test("a reader that stands still holds up no publisher, and continues where it s
 })
 
 test("records that retention deletes while they are read are skipped, and named as missed", async () => {
-  const own = mkdtempSync(join(tmpdir(), "hookline-trimmed-"))
-  let broker = open(own)
+  using own = temporaryFolder()
+  let broker = open(own.path)
   await publish("trimmed", 200, broker)
-  const reader = openEmbeddedReader(own)
+  const reader = openEmbeddedReader(own.path)
   const stop = new AbortController()
   const missed: OffsetRange[] = []
   const ranges = [{ partition: 0, first: 0, end: Number.POSITIVE_INFINITY }]
@@ -74,7 +72,7 @@ test("records that retention deletes while they are read are skipped, and named 
   const records = reader.read("trimmed", ranges, options)[Symbol.asyncIterator]()
   expect((await records.next()).value).toMatchObject({ offset: 0 })
   await broker.close()
-  broker = open(own, 50)
+  broker = open(own.path, 50)
   while ((await reader.topics()).reduce((sum, { bytes }) => sum + bytes!, 0) > 50) await Bun.sleep(5)
   await publish("trimmed", 1, broker)
   const seen: number[] = []
@@ -87,7 +85,6 @@ test("records that retention deletes while they are read are skipped, and named 
   stop.abort()
   await reader.close()
   await broker.close()
-  rmSync(own, { recursive: true })
 })
 
 test("what a log has no more of a range is named as missed", async () => {
@@ -137,13 +134,12 @@ test.each([false, true])(
 )
 
 test("a directory without a log, and a file that is none, are errors that say so", () => {
-  const elsewhere = mkdtempSync(join(tmpdir(), "hookline-no-log-"))
-  expect(() => openEmbeddedReader(elsewhere)).toThrow(
+  using elsewhere = temporaryFolder()
+  expect(() => openEmbeddedReader(elsewhere.path)).toThrow(
     expect.objectContaining({ code: "no_log", message: expect.stringContaining("There is no log in") }),
   )
-  writeFileSync(join(elsewhere, "log.sqlite"), "x".repeat(5000))
-  expect(() => openEmbeddedReader(elsewhere)).toThrow(
+  writeFileSync(join(elsewhere.path, "log.sqlite"), "x".repeat(5000))
+  expect(() => openEmbeddedReader(elsewhere.path)).toThrow(
     expect.objectContaining({ code: "no_input", message: expect.stringContaining("is not a Hookline log") }),
   )
-  rmSync(elsewhere, { recursive: true })
 })

@@ -166,12 +166,7 @@ export class KafkaConnection {
     return chosen
   }
 
-  /**
-   * Sends a request in the first of some versions that the broker speaks: the oldest that has what is needed, so that one way
-   * serves all brokers, and before it newer ones that have more.
-   *
-   * @throws BrokerFailure, of the first ones
-   */
+  /** Sends a request in the first of some versions that the broker speaks. @throws BrokerFailure, of the first ones */
   async request<Arguments extends unknown[], Response>(
     apis: readonly { readonly api: Api<Arguments, Response> }[],
     ...given: Arguments

@@ -19,7 +19,7 @@ const LEADER = 1
 const ENDPOINT = { host: "127.0.0.1", port: 9092 }
 const PRODUCE = 0
 const HEAD_BYTES = 17
-const VERSION = 9
+const VERSION = 11
 const STARTED_MS = 1000
 
 /** How the broker answers a produce request: it stores the batches, closes the connection, or gives no answer. */
@@ -185,7 +185,7 @@ class Simulation {
   }
 }
 
-/** A produce response, version 9: the batch of each partition is stored at an offset. */
+/** A produce response, version 9 to 11: the batch of each partition is stored at an offset. */
 function stored(partitions: readonly number[], offset: number): Buffer {
   const writer = Writer.create().appendUnsignedVarInt(2).appendString("t", true)
   writer.appendUnsignedVarInt(partitions.length + 1)

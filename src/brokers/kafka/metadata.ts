@@ -1,5 +1,13 @@
 import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
-import { initProducerIdV0, metadataV12, metadataV5, metadataV7 } from "@platformatic/kafka"
+import {
+  initProducerIdV0,
+  initProducerIdV2,
+  initProducerIdV4,
+  metadataV12,
+  metadataV5,
+  metadataV7,
+  metadataV9,
+} from "@platformatic/kafka"
 import { Backoff } from "../../clock/backoff.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
@@ -20,8 +28,8 @@ import { ProducerId } from "./epoch-and-sequence.ts"
 import * as timeouts from "./timeouts.ts"
 import { configOf, createTopics, type Creation } from "./topic-creation.ts"
 
-/** With the ids of topics, with leader epochs, and that of Event Hubs. */
-export const METADATA = [metadataV12, metadataV7, metadataV5]
+export const METADATA = [metadataV12, metadataV9, metadataV7, metadataV5]
+const INIT_PRODUCER_ID = [initProducerIdV4, initProducerIdV2, initProducerIdV0]
 
 /** What a cluster says of its brokers and of topics. */
 export type Metadata = ReturnType<typeof metadataV12.parseResponse>
@@ -173,7 +181,7 @@ export class ClusterMetadata {
       this.producerId.value = undefined
     }
     this.#clusterId = clusterId ?? undefined
-    this.producerId.value ??= (await connection.request([initProducerIdV0], null, 0)).producerId
+    this.producerId.value ??= (await connection.request(INIT_PRODUCER_ID, null, 0, -1n, -1)).producerId
     if (this.#problem !== undefined && !this.#closed) {
       this.#log.info("connected to Kafka")
       this.availableSinceMs = steadyMs()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { produceV7, produceV9, Writer } from "@platformatic/kafka"
+import { produceV11, produceV7, produceV9, Writer } from "@platformatic/kafka"
 import { pino } from "pino"
 import { Accumulator } from "./accumulator.ts"
 import { BatchMemory } from "./batch-memory.ts"
@@ -9,7 +9,7 @@ import { byTopic, decodeResponse } from "./produce-request.ts"
 import { ProducerId } from "./epoch-and-sequence.ts"
 
 const LONG_NAME = "ü".repeat(100)
-const VERSIONS = [produceV7, produceV9].map(({ api }) => ({
+const VERSIONS = [produceV7, produceV9, produceV11].map(({ api }) => ({
   version: api.version,
   compact: api.version >= 9,
 }))

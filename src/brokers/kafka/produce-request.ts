@@ -1,10 +1,10 @@
-import { produceV7, produceV9 } from "@platformatic/kafka"
+import { produceV11, produceV7, produceV9 } from "@platformatic/kafka"
 import type { KafkaConnection } from "./connection.ts"
 import type { Batch } from "./partition.ts"
 import { ACKNOWLEDGE_TIMEOUT_MS } from "./timeouts.ts"
 
-/** Newer ones have nothing that is needed. Old releases, and Event Hubs, speak the second. */
-const VERSIONS = [produceV9, produceV7]
+/** Of Kafka 4, of 2.4 on, and of old releases and Event Hubs: a release may end the support of old versions. */
+const VERSIONS = [produceV11, produceV9, produceV7]
 
 /** Sends batches, one a partition, with acks=all. */
 export function produce(

@@ -1,11 +1,14 @@
 import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import {
   describeLogDirsV1,
+  describeLogDirsV4,
   FetchIsolationLevels,
   fetchV10,
+  fetchV11,
   fetchV12,
   ListOffsetTimestamps,
   listOffsetsV4,
+  listOffsetsV7,
 } from "@platformatic/kafka"
 import { pause } from "../../clock/clock.ts"
 import { HooklineError } from "../../errors.ts"
@@ -21,7 +24,9 @@ import { FETCH_WAIT_MS, READ_RETRY_MS } from "./timeouts.ts"
 import { configOf } from "./topic-creation.ts"
 
 /** Versions that name topics; later ones use ids. */
-const FETCH: readonly { readonly api: typeof fetchV12.api }[] = [fetchV12, fetchV10]
+const FETCH: readonly { readonly api: typeof fetchV12.api }[] = [fetchV12, fetchV11, fetchV10]
+const LIST_OFFSETS = [listOffsetsV7, listOffsetsV4]
+const DESCRIBE_LOG_DIRS = [describeLogDirsV4, describeLogDirsV1]
 
 /**
  * Opens the reading side of a Kafka cluster. It joins no consumer group and commits nothing: it asks each leader for
@@ -104,7 +109,7 @@ async function findRetention(leaders: Leaders, topic: string): Promise<TopicRete
   const [ms, bytes] = [await limitOf("retention.ms"), await limitOf("retention.bytes")]
   const held = new Map<number, number>()
   for (const { connection, partitions } of Number.isFinite(bytes) ? led : []) {
-    const asked = connection.request([describeLogDirsV1], [{ name: topic, partitions: [...partitions] }])
+    const asked = connection.request(DESCRIBE_LOG_DIRS, [{ name: topic, partitions: [...partitions] }])
     const { results } = await orUnavailable(partial(asked))
     for (const one of results.flatMap(({ topics }) => topics).flatMap((it) => it.partitions))
       held.set(one.partitionIndex, Number(one.partitionSize))
@@ -120,7 +125,7 @@ async function findOffsets(
 ): Promise<Map<number, number>> {
   const partitions = led.map((partitionIndex) => ({ partitionIndex, currentLeaderEpoch: -1, timestamp }))
   const { topics } = await orUnavailable(
-    connection.request([listOffsetsV4], -1, ISOLATION, [{ name: topic, partitions }]),
+    connection.request(LIST_OFFSETS, -1, ISOLATION, [{ name: topic, partitions }]),
   )
   return new Map(topics.flatMap((one) => one.partitions.map((p) => [p.partitionIndex, Number(p.offset)])))
 }

@@ -1,11 +1,21 @@
 import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
-import { ConfigResourceTypes, createTopicsV4, describeConfigsV1 } from "@platformatic/kafka"
+import {
+  ConfigResourceTypes,
+  createTopicsV4,
+  createTopicsV5,
+  createTopicsV7,
+  describeConfigsV1,
+  describeConfigsV4,
+} from "@platformatic/kafka"
 import { Backoff } from "../../clock/backoff.ts"
 import type { KafkaConnection } from "./connection.ts"
 import { partial } from "./failure.ts"
 import { errorNameOf } from "./error-actions.ts"
 import { CREATE_RETRY_MS, CREATE_TIMEOUT_MS } from "./timeouts.ts"
 
+const DESCRIBE_CONFIGS = [describeConfigsV4, describeConfigsV1]
+/** The first that take the broker's own defaults is 4. */
+const CREATE_TOPICS = [createTopicsV7, createTopicsV5, createTopicsV4]
 const BROKER_DEFAULTS = { numPartitions: -1, replicationFactor: -1 }
 
 /**
@@ -27,7 +37,7 @@ export async function createTopics(
   }
   const requested = topics.map((name) => ({ name, ...BROKER_DEFAULTS, assignments: [], configs: [] }))
   const created = await partial(
-    connection.request([createTopicsV4], requested, CREATE_TIMEOUT_MS.controller, false),
+    connection.request(CREATE_TOPICS, requested, CREATE_TIMEOUT_MS.controller, false),
   )
   const answers = new Map(created.topics.map((topic) => [topic.name, topic]))
   return new Map(topics.map((topic) => [topic, outcomeOf(answers.get(topic))]))
@@ -42,7 +52,7 @@ export async function configOf(
 ): Promise<ReadonlyMap<string, string | undefined>> {
   const resourceType = ConfigResourceTypes[kind]
   const resources = names.map((resourceName) => ({ resourceType, resourceName, configurationKeys: [key] }))
-  const { results } = await partial(connection.request([describeConfigsV1], resources, false, false))
+  const { results } = await partial(connection.request(DESCRIBE_CONFIGS, resources, false, false))
   return new Map(
     results.map(({ resourceName, configs }) => [
       resourceName,

@@ -3,6 +3,7 @@ import {
   AuthenticationError,
   saslAuthenticateV0,
   saslAuthenticateV1,
+  saslAuthenticateV2,
   saslHandshakeV1,
   saslOAuthBearer,
   saslPlain,
@@ -58,8 +59,12 @@ export function authentication(
   return { sasl, tokens }
 }
 
-/** With the lifetime of the session, and that of Kafka before 2.2. */
-export const SASL_AUTHENTICATE: readonly AuthenticateApi[] = [saslAuthenticateV1, saslAuthenticateV0]
+/** Versions of SaslAuthenticate, the newest first: of Kafka 2.4, 2.0 and 1.0. */
+export const SASL_AUTHENTICATE: readonly AuthenticateApi[] = [
+  saslAuthenticateV2,
+  saslAuthenticateV1,
+  saslAuthenticateV0,
+]
 
 /**
  * Authenticates a connection, also once more when a session nears its end (KIP-368).
@@ -90,7 +95,7 @@ export async function authenticate(
   }
 }
 
-type AuthenticateApi = typeof saslAuthenticateV1
+type AuthenticateApi = typeof saslAuthenticateV2
 
 async function exchange(connection: Connection, sasl: Sasl, api: AuthenticateApi["api"]) {
   if (sasl.mechanism === "OAUTHBEARER")

@@ -65,6 +65,8 @@ export class EmbeddedBroker implements Broker {
   #kept = { ms: FOREVER, bytes: FOREVER }
   #partitions: number
   #topics: readonly string[] = []
+  /** Those that the open file was told of. */
+  readonly #named = new Set<string>()
   /** Counts calls that name topics: the answer to an older one goes no further. */
   #preparing = 0
   /** Dedupe keys up to this id are deleted with the next batch. */
@@ -120,6 +122,7 @@ export class EmbeddedBroker implements Broker {
           // an expired one of the same key says nothing of this record
           return one?.untilMs === untilMs ? one.id : undefined
         })
+        this.#named.clear()
         this.prepare(this.#topics)
         this.#kafka?.open()
       },
@@ -189,7 +192,10 @@ export class EmbeddedBroker implements Broker {
   /** Also gives all topics their partitions. One that is published to before has them first. */
   prepare(topics: readonly string[]): void {
     this.#topics = topics
-    this.#prepareNext(++this.#preparing, topics)
+    this.#prepareNext(
+      ++this.#preparing,
+      topics.filter((name) => !this.#named.has(name)),
+    )
   }
 
   ready(): true | string {
@@ -215,8 +221,9 @@ export class EmbeddedBroker implements Broker {
   }
 
   /** A few topics at a time, with commits in between. @param topics at first */
-  #prepareNext(round: number, topics?: readonly string[]): void {
+  #prepareNext(round: number, topics: readonly string[] = []): void {
     this.#writer.do("prepare", [this.#partitions, topics], (answer) => {
+      if (answer.kind === "done") for (const name of topics) this.#named.add(name)
       if (round !== this.#preparing || this.#closing !== undefined) return
       if (answer.kind === "busy") setTimeout(() => this.#prepareNext(round, topics), BUSY_RETRY_MS)
       else if (answer.kind === "done" && answer.value) this.#prepareNext(round)

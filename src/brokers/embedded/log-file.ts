@@ -74,7 +74,7 @@ export abstract class LogFile extends DurableDatabase {
   /** How many partitions topics have at least once they are written to. */
   #leastPartitions = 1
   /** Topics that have fewer partitions than they are to have, or do not exist. */
-  #unprepared = new Set<string>()
+  readonly #unprepared = new Set<string>()
 
   constructor(location: DatabaseLocation, layout: Layout = LOG_LAYOUT) {
     super(location, layout)
@@ -87,14 +87,14 @@ export abstract class LogFile extends DurableDatabase {
    * Sets how many partitions topics have at least: those that are written to get them first. Then creates topics and gives
    * others their partitions, a few at once: one takes milliseconds where there are thousands.
    *
-   * @param topics to be created; undefined: goes on with those of before
+   * @param topics to be created, next to those of before
    * @returns whether there are others
    */
-  prepare(leastPartitions: number, topics?: readonly string[]): boolean {
+  prepare(leastPartitions: number, topics: readonly string[]): boolean {
+    const others = leastPartitions === this.#leastPartitions ? [] : this.topics.keys()
     this.#leastPartitions = leastPartitions
-    const isSmaller = (name: string): boolean =>
-      (this.topics.get(name)?.partitions.length ?? 0) < leastPartitions
-    if (topics !== undefined) this.#unprepared = new Set([...topics, ...this.topics.keys()].filter(isSmaller))
+    for (const name of [...topics, ...others])
+      if ((this.topics.get(name)?.partitions.length ?? 0) < leastPartitions) this.#unprepared.add(name)
     const some = [...this.#unprepared.values().take(PREPARE_TOPICS)]
     if (some.length > 0)
       this.transact(() => {

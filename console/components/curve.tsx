@@ -24,7 +24,8 @@ export function Curve({ title, times, series, format, kind, none, select }: Curv
   const plot = useRef<Plot>(undefined)
   const [isLoaded, setLoaded] = useState(false)
   const isEmpty = none !== undefined && series.every(({ values }) => values.every((it) => (it ?? 0) === 0))
-  const labels = series.map(({ label }) => label).join("\n")
+  const given = useRef({ times, series, select })
+  given.current = { times, series, select }
   const dark = isDark()
   useEffect(() => {
     if (isEmpty) return
@@ -34,8 +35,9 @@ export function Curve({ title, times, series, format, kind, none, select }: Curv
       // the box goes before the effect ends
       if (isGone || box.current === null) return
       const options = { count: series.length, format, kind, point: setAt }
-      plot.current = openPlot(box.current, select === undefined ? options : { ...options, select })
-      plot.current.show(times, series)
+      const dragged = (from: number, until: number): void => given.current.select?.(from, until)
+      plot.current = openPlot(box.current, select === undefined ? options : { ...options, select: dragged })
+      plot.current.show(given.current.times, given.current.series)
       setLoaded(true)
     }
     void open()
@@ -44,7 +46,8 @@ export function Curve({ title, times, series, format, kind, none, select }: Curv
       plot.current?.close()
       plot.current = undefined
     }
-  }, [labels, dark, isEmpty])
+    // what else changes is shown in the same plot: a new one would end a drag
+  }, [series.length, dark, isEmpty])
   useEffect(() => plot.current?.show(times, series), [times])
 
   const shown = at ?? times.length - 1

@@ -23,11 +23,15 @@ export async function fetchBounded(
   return { status: response.status, headers: response.headers, bytes }
 }
 
-/** Reads a body. @returns undefined: it has more bytes, which are not read */
+/** Reads a body. @returns undefined: it has more bytes, or declares more; they are not read */
 export async function readUpTo(
-  { body }: Pick<Response, "body">,
+  { body, headers }: Pick<Response, "body" | "headers">,
   mostBytes: number,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  if (Number(headers.get("Content-Length") ?? 0) > mostBytes) {
+    await body?.cancel()
+    return undefined
+  }
   const chunks: Uint8Array[] = []
   let length = 0
   // leaving the loop cancels the rest

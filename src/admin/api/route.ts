@@ -186,8 +186,7 @@ const rank = ({ path }: ApiRoute): number => path.split(":").length
 
 async function readBody(request: Request, { body: schema, method }: ApiRoute): Promise<unknown> {
   if (schema === undefined) return undefined
-  const isTooLarge = Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES
-  const bytes = isTooLarge ? undefined : await readUpTo(request, MAX_BODY_BYTES)
+  const bytes = await readUpTo(request, MAX_BODY_BYTES)
   if (bytes === undefined) throw new ApiError(413, `the body is larger than ${MAX_BODY_BYTES} bytes`)
   let value: unknown
   try {

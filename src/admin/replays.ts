@@ -27,6 +27,18 @@ export interface ReplayFrom {
 /** Where they go. */
 export type ReplayTo = { readonly connection: string; readonly topic: string } | URL
 
+/** A replay to be started. */
+export interface NewReplay {
+  /** What its caller asked for. */
+  readonly request: ReplayRequest
+  readonly from: ReplayFrom
+  readonly to: ReplayTo
+  /** Records a second; undefined: as fast as the target accepts them. */
+  readonly rate: number | undefined
+  /** Replicas that may run the same. */
+  readonly others: readonly Replica[]
+}
+
 export interface Replay {
   readonly id: string
   /** What its caller asked for. */
@@ -98,22 +110,14 @@ export class Replays {
   /**
    * Begins a replay, which continues after a record that its target refuses.
    *
-   * @param rate records a second; undefined: as fast as the target accepts them
-   * @param others replicas that may run it
    * @throws HooklineError `usage`, `no_topic`, `unavailable`, `no_input`, `config`, `refused` for a URL in the own network;
    *   ApiError 409 if it runs already
    */
-  async start(
-    request: ReplayRequest,
-    from: ReplayFrom,
-    to: ReplayTo,
-    rate: number | undefined,
-    others: readonly Replica[],
-  ): Promise<Replay> {
+  async start(wanted: NewReplay): Promise<Replay> {
     if (this.#isClosed) throw new HooklineError("unavailable", "the service is stopping")
     if (this.#running.size + this.#opening.size >= MAX_RUNNING)
       throw new HooklineError("unavailable", `${MAX_RUNNING} replays have not ended; cancel one`)
-    const opening = this.#open(request, from, to, rate, others)
+    const opening = this.#open(wanted)
     this.#opening.add(opening)
     try {
       return await opening
@@ -122,13 +126,7 @@ export class Replays {
     }
   }
 
-  async #open(
-    request: ReplayRequest,
-    from: ReplayFrom,
-    to: ReplayTo,
-    rate: number | undefined,
-    others: readonly Replica[],
-  ): Promise<Replay> {
+  async #open({ request, from, to, rate, others }: NewReplay): Promise<Replay> {
     await using opened = new AsyncDisposableStack()
     const reader = opened.adopt(await this.#openReader(from.connection), (it) => it.close())
     const matches = matcherOf(from)

@@ -76,7 +76,7 @@ export function replayRoutes(deps: ReplayDeps): ApiRoute[] {
         note({ from: `${body.from.connection}/${body.from.topic}`, to: shown })
         const request = { ...body, ...(to instanceof URL && { to: { url: shown } }) }
         const others = (await deps.replicas.fresh()).filter(({ problem }) => problem === undefined)
-        const replay = await replays.start(request, rangeOf(body), to, body.rate, others)
+        const replay = await replays.start({ request, from: rangeOf(body), to, rate: body.rate, others })
         note({ replay: replay.id })
         return jobOf(replay)
       },

@@ -46,7 +46,7 @@ export function Curve({ title, times, series, format, kind, none, select }: Curv
       plot.current?.close()
       plot.current = undefined
     }
-    // what else changes is shown in the same plot: a new one would end a drag
+    // other changes are shown in the same plot: a new one would end a drag
   }, [series.length, dark, isEmpty])
   useEffect(() => plot.current?.show(times, series), [times])
 

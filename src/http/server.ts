@@ -264,7 +264,7 @@ export class Servers {
   }
 }
 
-/** A listener of the next routes, open or not: its key, the first of them, and what becomes of its requests. */
+/** A listener of the next routes, open or not: its key, the first of its routes, and the handlers of its requests. */
 type PreparedListener = readonly [key: string, route: Route, handlers: RequestHandlers]
 
 const keyOf = ({ pipeline, host, port }: Route): string =>

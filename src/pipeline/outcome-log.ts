@@ -31,7 +31,7 @@ export interface Capture {
   keep(answered: AnsweredRequest): void
 }
 
-/** Who gets to know of answered requests. @internal */
+/** Where answered requests are logged, captured and reported. @internal */
 export interface Watchers {
   readonly log: RequestLog
   readonly onAnswer?: OnAnswer | undefined

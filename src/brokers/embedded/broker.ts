@@ -65,9 +65,9 @@ export class EmbeddedBroker implements Broker {
   #kept = { ms: FOREVER, bytes: FOREVER }
   #partitions: number
   #topics: readonly string[] = []
-  /** Those that the open file was told of. */
+  /** Those among them that were passed to the open file. */
   readonly #named = new Set<string>()
-  /** Counts calls that name topics: the answer to an older one goes no further. */
+  /** The number of the last call of `prepare`, which continues what earlier ones have begun. */
   #preparing = 0
   /** Dedupe keys up to this id are deleted with the next batch. */
   #forgetThroughId: number | undefined
@@ -189,7 +189,7 @@ export class EmbeddedBroker implements Broker {
     return this.#publisher.publish(record, deadlineMs)
   }
 
-  /** Also gives all topics their partitions. One that is published to before has them first. */
+  /** Creates topics, and gives all of the file their partitions; a record that is published earlier does so for its topic. */
   prepare(topics: readonly string[]): void {
     this.#topics = topics
     this.#prepareNext(
@@ -220,7 +220,7 @@ export class EmbeddedBroker implements Broker {
     this.#settleKeys(() => undefined)
   }
 
-  /** A few topics at a time, with commits in between. @param topics at first */
+  /** A few topics at a time, with commits in between. @param topics that the file does not have yet; only the first time */
   #prepareNext(round: number, topics: readonly string[] = []): void {
     this.#writer.do("prepare", [this.#partitions, topics], (answer) => {
       if (answer.kind === "done") for (const name of topics) this.#named.add(name)

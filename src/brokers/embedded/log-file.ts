@@ -84,11 +84,11 @@ export abstract class LogFile extends DurableDatabase {
   }
 
   /**
-   * Sets how many partitions topics have at least: those that are written to get them first. Then creates topics and gives
-   * others their partitions, a few at once: one takes milliseconds where there are thousands.
+   * Sets how many partitions topics have at least; a topic gets them before it is written to. Creates topics, and adds
+   * partitions to those that exist, a few in each call: each takes milliseconds where there are thousands.
    *
-   * @param topics to be created, next to those of before
-   * @returns whether there are others
+   * @param topics to be created, in addition to those that earlier calls have left
+   * @returns whether some are left for the next call
    */
   prepare(leastPartitions: number, topics: readonly string[]): boolean {
     const others = leastPartitions === this.#leastPartitions ? [] : this.topics.keys()

@@ -59,7 +59,7 @@ function print({ state, version, host, attention, ...lists }: Overview): void {
   )
   section(
     ["CONNECTION", "SPOOLED", "STATE"],
-    lists.connections.map(({ id, spool, problem }) => [id, `${spool?.records ?? "-"}`, problem ?? "ready"]),
+    lists.connections.map((it) => [it.id, `${it.spool?.records ?? "-"}`, stateOf(it)]),
     [0, 2],
   )
   section(
@@ -77,6 +77,15 @@ function print({ state, version, host, attention, ...lists }: Overview): void {
     lists.replicas.map((it) => [it.replica, it.host ?? "-", it.problem ?? it.state ?? "-"]),
     [0, 1, 2],
   )
+}
+
+/** Of a connection, in words: its problem, why its events are spooled, or which topics can't be published to. */
+export function stateOf({ problem, spool, impaired }: Overview["connections"][number]): string {
+  if (problem !== null) return problem
+  if (spool !== null && spool.outage !== null) return `spooling: ${spool.outage}`
+  const [first, ...others] = impaired
+  if (first === undefined) return "ready"
+  return `partly ready: ${first}${others.length === 0 ? "" : `; and ${others.length} more`}`
 }
 
 /** A table after an empty line; nothing without rows. */

@@ -60,6 +60,9 @@ bootstrap_servers = 127.0.0.1:${broker.port}
 security_protocol = ssl
 ssl_ca_location = ${certificates.otherCa}
 delivery_timeout = 2s
+[connection:spooled]
+bootstrap_servers = 127.0.0.1:1
+spool = spooled.sqlite
 ${["wrong", "rotated", "altered"].map((id) => pipeline(id, "log", verifier(id, "github"))).join("")}
 ${pipeline("ahead", "log", verifier("ahead", "stripe"))}
 ${pipeline("form", "log", "")}
@@ -69,6 +72,7 @@ ${pipeline("twice", "log", "[pipeline:twice:Deduplicator]\nkey = json:/id")}
 ${pipeline("full", "full", "")}
 ${pipeline("down", "down", "")}
 ${pipeline("tls", "tls", "")}
+${pipeline("spooled", "spooled", "")}
 [admin]
 listen = 127.0.0.1:${adminPort}
 capture = refused
@@ -204,6 +208,16 @@ test.each(SITUATIONS)("$name is named by the overview, a line of the log and ver
     return it.overview.test(await overviewText(it.pipeline))
   })
   expect(await command(["verify", "--last", "--pipeline", it.pipeline])).toMatch(it.command)
+})
+
+test("a broker that is down behind a spool is named by the overview, a line of the log and status", async () => {
+  const reason = /Kafka unavailable: connection refused/
+  expect((await fetch(running.urls["spooled"]!, { method: "POST", body: BODY })).status).toBe(200)
+  await running.logged(
+    ({ msg, reason: why }) => /spooling them/.test(String(msg)) && reason.test(String(why)),
+  )
+  await until("the overview says so", async () => reason.test(await overviewText("spooled")))
+  expect(await command(["status"])).toMatch(/^spooled +1 +spooling: Kafka unavailable: connection refused/m)
 })
 
 test("duplicate ids are dropped, and listed by reason with what that means", async () => {

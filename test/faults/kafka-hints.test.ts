@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { createServer, type AddressInfo, type Server } from "node:net"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
+import { reachKafka } from "../../src/brokers/kafka/reach.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"
@@ -137,6 +138,7 @@ describe.skipIf(!(await canStartKafka()))("a connection that does not fit the li
     await until("it is logged", () => broker.log.length > 0)
     const [line] = broker.log
     const problem = `Kafka unavailable: ${line!["reason"]} (${bootstrapServers[0]}); ${line!["hint"]}`
+    const answer = `${bootstrapServers[0]} can't be used: ${line!["reason"]}; ${line!["hint"]}`
     expect(broker.log).toMatchObject([
       {
         level: "error",
@@ -151,7 +153,9 @@ describe.skipIf(!(await canStartKafka()))("a connection that does not fit the li
     // the error itself holds sockets, which a failing comparison would print
     expect(await reader.topics().catch((error: Error) => error.message)).toBe(problem)
     await reader.close()
-    expect(JSON.stringify(broker.log)).not.toContain(PASSWORD)
+    const reached = await reachKafka(kafkaOptions(bootstrapServers, options), [])
+    expect(reached).toEqual({ isUsable: false, answers: [answer] })
+    expect(JSON.stringify([broker.log, reached])).not.toContain(PASSWORD)
   })
 
   test("an advertised address that can't be reached is named, and whose it is", async () => {
@@ -168,6 +172,10 @@ describe.skipIf(!(await canStartKafka()))("a connection that does not fit the li
       },
     ])
     expect(broker.ready()).toContain(`host name not found (${NOWHERE})`)
+    const { answers } = await reachKafka(kafkaOptions(kafka.listener("ASTRAY")), ["astray"])
+    expect(answers[1]).toMatch(
+      `advertised as ${NOWHERE}, can't be used: host name not found; the brokers give clients this address (advertised.listeners)`,
+    )
   })
 
   test("a connection that a broker closes once one has answered gives no hint", async () => {

@@ -20,14 +20,16 @@ export class TopicFixture {
   /** When the topic was to be created. */
   readonly creations: number[] = []
   readonly errors: { readonly msg: string }[] = []
+  readonly warnings: string[] = []
   readonly topic: Topic
   readonly producerId: ProducerId
   nowMs = 1000
 
-  constructor() {
+  constructor(spools = false) {
     const write = (line: string): void => {
       const logged = JSON.parse(line) as { level: number; msg: string }
       if (logged.level >= 50) this.errors.push(logged)
+      else if (logged.level >= 40) this.warnings.push(logged.msg)
       if (logged.msg === "requesting a new producer id") this.renewals.push(logged.msg)
     }
     const log = pino({}, { write })
@@ -40,6 +42,7 @@ export class TopicFixture {
       compression: "none",
       producerId: this.producerId,
       memory: new BatchMemory(),
+      spools,
     })
   }
 
@@ -64,9 +67,9 @@ export class TopicFixture {
     })
   }
 
-  absent(): void {
+  absent(errorCode = UNKNOWN_TOPIC): void {
     const none = { isInternal: false, topicAuthorizedOperations: 0, partitions: [] }
-    this.#update({ errorCode: UNKNOWN_TOPIC, name: "t", topicId: NO_ID, ...none })
+    this.#update({ errorCode, name: "t", topicId: NO_ID, ...none })
   }
 
   #update(metadata: Metadata["topics"][number]): void {

@@ -57,6 +57,8 @@ export function* problemsOf(
       yield attention("error", `The spool of ${connection} accepts no events: ${spool.problem}`, {
         connection,
       })
+    else if (spool.outage !== null)
+      yield attention("warning", `Events of ${connection} are spooled: ${spool.outage}`, { connection })
     if (spool.records > 0) {
       const age = spool.oldest_at === null ? "" : `, the oldest for ${ageOf(now - spool.oldest_at)}`
       const text = `The spool of ${connection} holds ${spool.records.toLocaleString("en")} events${age}.`

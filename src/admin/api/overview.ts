@@ -271,6 +271,7 @@ async function connectionOverviews(
               oldest_at: spool.oldestMs ?? null,
               quarantined: spool.quarantined,
               problem: spool.problem ?? null,
+              outage: spool.outage ?? null,
             },
       disk_used: await diskUsed(folder, spool),
     }

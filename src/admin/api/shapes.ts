@@ -62,7 +62,10 @@ export const SpoolOverview = Type.Object({
   bytes: count,
   oldest_at: nullable(time),
   quarantined: count,
-  problem: nullable(Type.String()),
+  problem: nullable(Type.String({ description: "Why it accepts no events; null: it does." })),
+  outage: nullable(
+    Type.String({ description: "Why the broker accepts no events, which are spooled; null: it does." }),
+  ),
 })
 
 export const ConnectionOverview = Type.Object({

@@ -15,6 +15,8 @@ export interface ProducerContext {
   readonly compression: Compression
   readonly producerId: ProducerId
   readonly memory: BatchMemory
+  /** Whether a spool takes the records that are rejected with an error that a retry may cure. */
+  readonly spools?: boolean | undefined
 }
 
 /**

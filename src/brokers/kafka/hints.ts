@@ -55,5 +55,9 @@ export function hintOf(
   return `the listener may require SASL (${protocol(hasTls, true)})${certificate}`
 }
 
+/** The hint for the address of a broker, where its failure says nothing else: clients have it from the cluster. */
+export const ADVERTISED =
+  "the brokers give clients this address (advertised.listeners); it must be reachable from here, or another be advertised"
+
 const protocol = (hasTls: boolean, hasSasl: boolean): string =>
   `security_protocol = ${hasSasl ? "sasl_" : ""}${hasTls ? "ssl" : "plaintext"}`

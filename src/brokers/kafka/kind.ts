@@ -37,7 +37,12 @@ export const KAFKA = defineConnection({
       name: `connection ${id}`,
       config,
       open: (failure) =>
-        new KafkaProducer(values, { log, metrics: metrics.kafka(id), isUnreadable: failure !== undefined }),
+        new KafkaProducer(values, {
+          log,
+          metrics: metrics.kafka(id),
+          isUnreadable: failure !== undefined,
+          spools: values.spool !== "off",
+        }),
       retries: ["config"],
       close: (it) => it.close(),
     }

@@ -5,6 +5,7 @@ import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { AUTHENTICATION_FAILED, brokerFailureOf, isClosed, reasonOf } from "./failure.ts"
+import { ADVERTISED } from "./hints.ts"
 import type { BatchAnswer } from "./produce-request.ts"
 import { produce } from "./produce-request.ts"
 import { bytesOf } from "./encoded-batch.ts"
@@ -24,9 +25,6 @@ export interface ProduceFailure {
   readonly reason: string
   readonly isClosedByBroker: boolean
 }
-
-const ADVERTISED =
-  "the brokers give clients this address (advertised.listeners); it must be reachable from here, or another be advertised"
 
 /**
  * Keeps a connection to a broker as long as it is needed: connects, with pauses after failures, replaces a connection

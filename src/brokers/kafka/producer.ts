@@ -22,6 +22,8 @@ interface KafkaDependencies {
   readonly metrics: KafkaMetrics
   /** As in connection.ts. */
   readonly isUnreadable?: boolean
+  /** As in ProducerContext. */
+  readonly spools?: boolean
 }
 
 /**
@@ -57,7 +59,7 @@ export class KafkaProducer implements YieldingBroker {
   readonly #sweep = sweepDeadlines(() => this.#expire())
 
   /** @throws OptionError `config` of a certificate or key that can't be used */
-  constructor(options: KafkaOptions, { log, metrics, isUnreadable }: KafkaDependencies) {
+  constructor(options: KafkaOptions, { log, metrics, isUnreadable, spools }: KafkaDependencies) {
     this.#log = log
     this.#isPlain = options.compression_type === "none"
     const client = (this.#client = kafkaClient(options, { log, metrics }, isUnreadable))
@@ -70,7 +72,7 @@ export class KafkaProducer implements YieldingBroker {
     )
     const { producerId } = this.#cluster
     const memory = new BatchMemory()
-    this.#context = { log, metrics, producerId, memory, compression: options.compression_type }
+    this.#context = { log, metrics, producerId, memory, spools, compression: options.compression_type }
     this.#senderContext = {
       ...this.#context,
       client,

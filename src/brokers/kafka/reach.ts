@@ -5,7 +5,8 @@ import { type AccessToken, type AccessTokens, TokenFailure } from "./auth/access
 import { KafkaConnection, kafkaClient, type KafkaClient } from "./connection.ts"
 import type { Reached } from "../define-connection.ts"
 import type { KafkaOptions } from "./options.ts"
-import { partial, reasonOf } from "./failure.ts"
+import { brokerFailureOf, partial, reasonOf } from "./failure.ts"
+import { ADVERTISED } from "./hints.ts"
 import { METADATA, type Metadata, type TopicMetadata } from "./metadata.ts"
 import { READ_TIMEOUT_MS } from "./timeouts.ts"
 
@@ -41,7 +42,7 @@ async function reachBrokers(client: KafkaClient, topics: readonly string[]): Pro
   if (metadata === undefined) return { isUsable: false, answers }
   const advertised = await Promise.all(
     metadata.brokers.map(async ({ nodeId, host, port }) => {
-      const { problem } = await ask(client, { host, port }, [])
+      const { problem } = await ask(client, { host, port }, [], ADVERTISED)
       const at = `broker ${nodeId}, advertised as ${formatEndpoint({ host, port })},`
       return { problem, answer: `${at} ${problem ?? "answers"}` }
     }),
@@ -64,10 +65,12 @@ interface Asked {
   readonly problem?: string
 }
 
+/** @param otherwise the hint for a failure that says nothing of the configuration */
 async function ask(
   client: KafkaClient,
   endpoint: EndpointOptions,
   topics: readonly string[],
+  otherwise?: string,
 ): Promise<Asked> {
   let connection: KafkaConnection | undefined
   try {
@@ -75,7 +78,8 @@ async function ask(
     const metadata = await partial(connection.request(METADATA, [...topics], false, false))
     return { endpoint, metadata }
   } catch (error) {
-    return { endpoint, problem: `can't be used: ${reasonOf(error)}` }
+    const hint = brokerFailureOf(error)?.hint ?? otherwise
+    return { endpoint, problem: `can't be used: ${reasonOf(error)}${hint === undefined ? "" : `; ${hint}`}` }
   } finally {
     connection?.close()
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { ID_A, NO_ID, placeOf, PRODUCER, started, TopicFixture } from "../../../test/support/kafka-topic.ts"
 
-const [NONE, UNKNOWN_TOPIC] = [0, 3]
+const [NONE, UNKNOWN_TOPIC, UNAUTHORIZED] = [0, 3, 29]
 const ID_B = "bbbbbbbb-0000-0000-0000-000000000000"
 
 describe("the sequence of a partition", () => {
@@ -110,4 +110,35 @@ describe("a topic that does not exist is created", () => {
     expect(fixture.creations).toEqual([])
     expect(fixture.topic.problem()?.message).toContain("was deleted")
   })
+})
+
+test.each([
+  [
+    "that does not exist",
+    false,
+    UNKNOWN_TOPIC,
+    "rejecting events of this topic: topic t was deleted; create it again",
+  ],
+  [
+    "that does not exist",
+    true,
+    UNKNOWN_TOPIC,
+    "events of this topic are spooled: topic t was deleted; create it again",
+  ],
+  [
+    "that this client may not write to",
+    true,
+    UNAUTHORIZED,
+    "rejecting events of this topic: topic t: this client is not authorized to write to it",
+  ],
+])("of a topic %s the log says what becomes of its events (spool: %p)", (_, spools, errorCode, line) => {
+  const fixture = new TopicFixture(spools)
+  fixture.metadata(ID_A, 1)
+  fixture.absent(errorCode)
+  fixture.nowMs += 1000
+  fixture.absent(errorCode)
+  const isError = line.startsWith("rejecting")
+  expect([fixture.errors.map(({ msg }) => msg), fixture.warnings]).toEqual(
+    isError ? [[line], []] : [[], [line]],
+  )
 })

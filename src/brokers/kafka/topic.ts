@@ -217,13 +217,15 @@ export class Topic {
     if (state === this.state) return
     const before = this.state
     this.state = state
-    const { log } = this.accumulator.context
+    const { log, spools = false } = this.accumulator.context
     const problem = this.problem()
     if (problem === undefined) {
       if (before !== "unknown") log.info({ topic: this.name }, "topic available; publishing")
       return
     }
-    log.error({ topic: this.name }, `rejecting events of this topic: ${problem.message}`)
+    const isSpooled = spools && problem.retryHelps
+    const effect = isSpooled ? "events of this topic are spooled" : "rejecting events of this topic"
+    log[isSpooled ? "warn" : "error"]({ topic: this.name }, `${effect}: ${problem.message}`)
     this.accumulator.unkeyed.reject(problem)
     this.#unplaced.reject(problem)
     for (const { queue } of this.#busy) queue.reject(problem)

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test"
 import { createHash, createHmac, createSign, generateKeyPairSync } from "node:crypto"
 import { makeCertificate } from "../../test/support/certificate.ts"
 import type { VerifierSettings } from "./schemes/family.ts"
-import { makeVerifier } from "./presets/providers.ts"
+import { makeSigner, makeVerifier } from "./presets/providers.ts"
 
 // What a provider does in addition to its usual way, which presets.test.ts has.
 
@@ -340,13 +340,68 @@ test.each(["twilio", "mandrill"])(
   },
 )
 
-const twilio = (body: string, type: string): Received => ({
+const POLAR_KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+const polar = (key: string | Buffer): Received => ({
+  headers: {
+    "webhook-id": "msg_1",
+    "webhook-timestamp": String(NOW / 1000),
+    "webhook-signature": `v1,${mac(key, `msg_1.${NOW / 1000}.{}`, "base64")}`,
+  },
+})
+const polarDecoded = Buffer.from(POLAR_KEY.slice("whsec_".length), "base64")
+test.each<[string, readonly string[], Received, string]>([
+  ["made since 2026-09-08, which is decoded", [POLAR_KEY], polar(polarDecoded), "verified"],
+  ["made before, whose text is the key", [POLAR_KEY], polar(POLAR_KEY), "verified"],
+  ["of the second of two", ["polar_whs_other", POLAR_KEY], polar(polarDecoded), "verified"],
+  ["without a prefix, which is never decoded", [POLAR_KEY.slice(6)], polar(polarDecoded), "no_match"],
+  ["that is not base64 after whsec_", ["whsec_not base64"], polar("whsec_not base64"), "verified"],
+  ["of another endpoint", [POLAR_KEY], polar("whsec_other"), "no_match"],
+  ["of no bytes", [POLAR_KEY], polar(""), "no_match"],
+])("Polar: a secret %s", async (_name, secret, received, expected) => {
+  expect(await outcome("polar", { secret }, received)).toBe(expected)
+})
+
+test("Polar: the report shows one expected signature for a secret, the one that matches where there is one", async () => {
+  const verifier = makeVerifier("polar", { secret: [POLAR_KEY, "polar_whs_other"] })
+  for (const key of [polarDecoded, POLAR_KEY]) {
+    const headers = new Headers(polar(key).headers)
+    const request = { method: "POST", url: "", path: "/", query: "", headers, body: Buffer.from("{}") }
+    const { received, expected } = await verifier.explain(request, NOW)
+    expect([expected.length, expected[0]]).toEqual([2, received[0]])
+  }
+})
+
+test("Polar: a secret that begins with whsec_ signs as those do that Polar makes now", async () => {
+  const request = {
+    method: "POST",
+    url: "https://h.example/",
+    headers: new Headers(),
+    body: Buffer.from("{}"),
+  }
+  const { headers } = await makeSigner("polar", { secret: [POLAR_KEY] }).sign(
+    { ...request, id: "msg_1" },
+    NOW,
+  )
+  expect(headers.get("webhook-signature")).toBe(polar(polarDecoded).headers!["webhook-signature"]!)
+})
+
+const SETTINGS = "X-Twilio-Webhooks-Signature-Settings"
+const twilio = (
+  body: string,
+  type: string,
+  algorithm = "sha1",
+  settings?: string,
+  signed = "https://h.example/a1b2",
+): Received => ({
   body,
   headers: {
     "Content-Type": type,
-    "X-Twilio-Signature": createHmac("sha1", "k").update("https://h.example/a1b2").digest("base64"),
+    "X-Twilio-Signature": createHmac(algorithm, "k").update(signed).digest("base64"),
+    ...(settings !== undefined && { [SETTINGS]: settings }),
   },
 })
+const twilioForm = (algorithm: string, settings?: string): Received =>
+  twilio("b=2&a=1", "application/x-www-form-urlencoded", algorithm, settings)
 test.each<[string, Received, string]>([
   [
     "the form that was signed",
@@ -354,8 +409,35 @@ test.each<[string, Received, string]>([
     "verified",
   ],
   ["the signed text of a form as a body of its own", twilio("a1b2", "text/plain"), "malformed"],
+  ["a shared key with SHA-256", twilioForm("sha256", "key=WK1,algorithm=HMAC_SHA256"), "verified"],
+  [
+    "a shared key with SHA-256, other spaces",
+    twilioForm("sha256", "key=, algorithm=HMAC_SHA256"),
+    "verified",
+  ],
+  ["a shared key with SHA-1", twilioForm("sha1", "key=WK1,algorithm=HMAC_SHA1"), "verified"],
+  ["SHA-1 where the header names SHA-256", twilioForm("sha1", "key=WK1,algorithm=HMAC_SHA256"), "malformed"],
+  ["SHA-256 where the header names SHA-1", twilioForm("sha256", "key=WK1,algorithm=HMAC_SHA1"), "malformed"],
+  ["SHA-256 without the header", twilioForm("sha256"), "malformed"],
+  ["an algorithm to come", twilioForm("sha512", "key=WK1,algorithm=HMAC_SHA512"), "malformed"],
+  ["settings that leave the algorithm at its default", twilioForm("sha1", "key=WK1"), "verified"],
+  ["two algorithms", twilioForm("sha1", "key=WK1,algorithm=HMAC_SHA1,algorithm=HMAC_SHA256"), "malformed"],
 ])("Twilio: %s", async (_name, received, expected) => {
   expect(await outcome("twilio", { secret: ["k"] }, received)).toBe(expected)
+})
+
+test("Twilio: a SHA-256 signature of another key, and of another body by its hash, is refused", async () => {
+  const settings = "key=WK1,algorithm=HMAC_SHA256"
+  expect(await outcome("twilio", { secret: ["other"] }, twilioForm("sha256", settings))).toBe("no_match")
+  const hash = createHash("sha256").update("{}").digest("hex")
+  const url = `https://h.example/?bodySHA256=${hash}`
+  const { headers } = twilio("{}", "application/json", "sha256", settings, url)
+  const judge = async (body: string): Promise<string> => {
+    const request = { method: "POST", url, path: "/", query: new URL(url).search.slice(1) }
+    const sent = { ...request, headers: new Headers(headers), body: Buffer.from(body) }
+    return (await makeVerifier("twilio", { secret: ["k"] }).verify(sent, NOW)).kind
+  }
+  expect([await judge("{}"), await judge("[]")]).toEqual(["verified", "refused"])
 })
 
 test("Contentful: a time outside the signed headers is refused", async () => {

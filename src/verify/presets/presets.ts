@@ -529,7 +529,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
     scheme: twilio(),
     docs: "https://www.twilio.com/docs/usage/security#validating-requests",
     event: { id: "header:I-Twilio-Idempotency-Token" },
-    note: "The secret is the account's primary auth token; the webhook's method must be POST. JSON bodies (Event Streams) are verified by bodySHA256, the URL's last parameter.",
+    note: "The secret is the account's primary auth token, or the secret of a shared key (HMAC_SHA1 or HMAC_SHA256); the webhook's method must be POST. JSON bodies (Event Streams) are verified by bodySHA256, the URL's last parameter.",
     body: {
       format: "auto",
       lists: "split",

@@ -1,7 +1,13 @@
 import { mediaType } from "../../forms/body-format.ts"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
-import { sameText, sha256 } from "../crypto.ts"
-import { Refused, type Sendable, type SignedRequest, type UnsignedRequest } from "../verifier.ts"
+import { sameText, sha256, type Algorithm } from "../crypto.ts"
+import {
+  Refused,
+  type Sendable,
+  type SignedRequest,
+  type UnsignedRequest,
+  type Verifier,
+} from "../verifier.ts"
 import type { Family } from "./family.ts"
 import { macFamily } from "./mac-family.ts"
 import { withHeaders } from "./sendable.ts"
@@ -14,15 +20,59 @@ import type { Signed, Claim } from "./signature-verifier.ts"
  */
 
 /**
- * Twilio: HMAC-SHA1 of the URL and each form parameter's name and value, sorted by name. Another body is signed by its
- * SHA-256 in the URL's last parameter, `bodySHA256`. Twilio signs the URL with or without the port and sometimes with its
- * query re-encoded; each is tried, as in its own library.
+ * Twilio: HMAC-SHA1, or SHA-256 where a shared key with it signs, of the URL and each form parameter's name and value, sorted
+ * by name. Another body is signed by its SHA-256 in the URL's last parameter, `bodySHA256`. Twilio signs the URL with or
+ * without the port and sometimes with its query re-encoded; each is tried, as in its own library.
  *
  * @see https://www.twilio.com/docs/usage/security#validating-requests
+ * @see https://www.twilio.com/docs/usage/webhooks/webhook-shared-keys
  */
 export function twilio(): Family {
-  return urlAndForm("X-Twilio-Signature", {
+  const usual = twilioBy("sha1")
+  const bySha256 = twilioBy("sha256")
+  return {
+    ...usual,
+    covers: (settings) => {
+      const covered = usual.covers(settings)
+      return { ...covered, signature: [...covered.signature!, TWILIO_SETTINGS.toLowerCase()] }
+    },
+    verifier(settings, fetcher) {
+      const verifiers = {
+        HMAC_SHA1: usual.verifier(settings, fetcher),
+        HMAC_SHA256: bySha256.verifier(settings, fetcher),
+      }
+      const of = (request: SignedRequest): Verifier => {
+        const algorithm = twilioAlgorithm(request)
+        return algorithm === "HMAC_SHA256" ? verifiers[algorithm] : verifiers.HMAC_SHA1
+      }
+      return {
+        ...verifiers.HMAC_SHA1,
+        verify: (request, nowMs) => of(request).verify(request, nowMs),
+        explain: (request, nowMs) => of(request).explain(request, nowMs),
+      }
+    },
+  }
+}
+
+/** Names the shared key and its algorithm where the account's auth token does not sign. */
+const TWILIO_SETTINGS = "X-Twilio-Webhooks-Signature-Settings"
+
+/** The algorithm that the settings of a request name: `key=…,algorithm=HMAC_SHA256`. */
+function twilioAlgorithm({ headers }: SignedRequest): string {
+  const settings = headers.get(TWILIO_SETTINGS)
+  if (settings === null) return "HMAC_SHA1"
+  const items = settings.split(",").map((it) => it.trim())
+  const named = items.filter((it) => it.startsWith("algorithm=")).map((it) => it.slice("algorithm=".length))
+  return named.length === 0 ? "HMAC_SHA1" : named.join(" and ")
+}
+
+function twilioBy(algorithm: Algorithm): Family {
+  const name = `HMAC_${algorithm.toUpperCase()}`
+  return urlAndForm("X-Twilio-Signature", algorithm, {
     read(request) {
+      const named = twilioAlgorithm(request)
+      if (named !== name)
+        return new Refused("malformed", `${TWILIO_SETTINGS} names neither HMAC_SHA1 nor HMAC_SHA256`)
       const hash = /[?&]bodySHA256=([0-9a-f]{64})$/i.exec(request.url)?.[1]
       if (hash !== undefined && !sameText(sha256Hex(request.body), hash.toLowerCase()))
         return new Refused("no_match", "bodySHA256 of the URL does not match the body")
@@ -49,7 +99,7 @@ export function twilio(): Family {
  * @see https://mandrill.zendesk.com/hc/en-us/articles/360039232513-How-to-Authenticate-Webhook-Requests
  */
 export function mandrill(): Family {
-  return urlAndForm("X-Mandrill-Signature", {
+  return urlAndForm("X-Mandrill-Signature", "sha1", {
     read(request) {
       const form = sortedForm(request, false)
       return form instanceof Refused ? form : { signed: [request.url + form], isForm: true }
@@ -68,11 +118,11 @@ interface UrlAndForm {
   prepare(request: UnsignedRequest): { readonly request: Sendable; readonly signed: Signed }
 }
 
-/** The family of an HMAC-SHA1 in base64 in its own header. */
-function urlAndForm(header: string, { read, prepare }: UrlAndForm): Family {
+/** The family of an HMAC in base64 in its own header. */
+function urlAndForm(header: string, algorithm: Algorithm, { read, prepare }: UrlAndForm): Family {
   return macFamily(
     () => ({
-      algorithm: "sha1",
+      algorithm,
       encoding: "base64",
       read(request) {
         const signature = request.headers.get(header)

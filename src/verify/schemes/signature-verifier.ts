@@ -71,7 +71,11 @@ export interface Claim {
 
 /** Makes the expected signature or, with a public key, checks one. */
 export type Key =
-  | { readonly expected: (signed: Signed) => string }
+  | {
+      readonly expected: (signed: Signed) => string
+      /** The signature by the other key that the sender may derive from the same secret. */
+      readonly orExpected?: ((signed: Signed) => string) | undefined
+    }
   | { readonly matches: (signed: Signed, signature: string) => boolean }
 
 /** Reads signatures of one scheme from requests. */
@@ -124,7 +128,7 @@ export function signatureVerifier(
     show({ signatures, signed: usual, orSigned, timestampMs }) {
       const matching = orSigned?.find((it) => keys.some((key) => matchesOne(key, signatures, it)))
       const signed = matching ?? usual
-      const expected = keys.flatMap((key) => ("expected" in key ? key.expected(signed) : []))
+      const expected = keys.flatMap((key) => ("expected" in key ? expectedOf(key, signed, signatures) : []))
       return { signed: joined(signed), received: signatures, expected, timestampMs }
     },
   })
@@ -138,10 +142,25 @@ function matches(key: Key, { signatures, signed, orSigned }: Claim): boolean {
 function matchesOne(key: Key, signatures: readonly string[], signed: Signed): boolean {
   const most = Math.min(signatures.length, MOST_SIGNATURES)
   if ("expected" in key) {
-    const expected = key.expected(signed)
-    for (let i = 0; i < most; i++) if (sameText(expected, signatures[i]!)) return true
-    return false
+    if (hasText(signatures, key.expected(signed))) return true
+    return key.orExpected !== undefined && hasText(signatures, key.orExpected(signed))
   }
   for (let i = 0; i < most; i++) if (key.matches(signed, signatures[i]!)) return true
   return false
+}
+
+function hasText(signatures: readonly string[], expected: string): boolean {
+  const most = Math.min(signatures.length, MOST_SIGNATURES)
+  for (let i = 0; i < most; i++) if (sameText(expected, signatures[i]!)) return true
+  return false
+}
+
+/** The signature that a secret makes: of two, the one that was received, else the first. */
+function expectedOf(
+  { expected, orExpected }: Extract<Key, { readonly expected: unknown }>,
+  signed: Signed,
+  received: readonly string[],
+): string {
+  const other = orExpected?.(signed)
+  return other !== undefined && hasText(received, other) ? other : expected(signed)
 }

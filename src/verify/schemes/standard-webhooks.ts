@@ -12,10 +12,11 @@ import { signatureVerifier, type Key } from "./signature-verifier.ts"
  * separated by spaces. Secrets are `whsec_` and base64, which `v1,` may precede, public keys `whpk_` and base64.
  *
  * @param prefix of the three headers: `webhook-`, `svix-`
- * @param secretForm `text` where the sender takes the text of its secrets as the key
+ * @param secretForm `whsec or text` where the sender signs with the decoded key of newer secrets that begin with `whsec_`, and
+ *   with the text of older ones: which a secret is can't be seen, so either signature is right
  * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
-export function standardWebhooks(prefix: string, secretForm: "whsec" | "text" = "whsec"): Family {
+export function standardWebhooks(prefix: string, secretForm: "whsec" | "whsec or text" = "whsec"): Family {
   const form: HmacForm = {
     header: `${prefix}signature`,
     list: " ",
@@ -51,8 +52,14 @@ const SPELLING = {
 
 function secretKeys(settings: VerifierSettings, form: SecretForm): Key[] {
   if (settings.secret === undefined && settings.public_key !== undefined) return []
-  const secrets = listOf(settings, "secret").map((secret) => decodeSecret(secret, form))
-  return macKeys(secrets, { encoding: "base64", prefix: "v1," })
+  const keysOf = (of: SecretForm) =>
+    macKeys(
+      listOf(settings, "secret").map((secret) => decodeSecret(secret, of)),
+      { encoding: "base64", prefix: "v1," },
+    )
+  if (form !== "whsec or text") return keysOf(form)
+  const older = keysOf("text")
+  return keysOf(form).map((key, i) => ({ ...key, orExpected: older[i]!.expected }))
 }
 
 function publicKeys(settings: VerifierSettings): Key[] {

@@ -13,10 +13,10 @@ const follows = (title: string, docs: string, more: Partial<Preset> = {}): Prese
 /** Senders that sign by Standard Webhooks. */
 export const STANDARD: { readonly [name: string]: Preset } = {
   polar: follows("Polar", "https://polar.sh/docs/integrate/webhooks/delivery", {
-    // https://github.com/polarsource/polar-js/blob/main/src/webhooks.ts
-    scheme: standardWebhooks("webhook-", "text"),
+    // https://github.com/polarsource/polar/pull/14117 : of secrets made since 2026-09-08 the decoded key signs
+    scheme: standardWebhooks("webhook-", "whsec or text"),
     event: { id: "header:webhook-id", type: "json:/type", time: "json:/timestamp" },
-    note: "The whole text of the secret is the key, also where it begins with polar_whs_.",
+    note: "The secret as Polar shows it. Secrets made since 2026-09-08 (whsec_) sign with the decoded key, older ones with their whole text, polar_whs_ or whsec_ included; either is accepted.",
   }),
   supabase: follows("Supabase auth hooks", "https://supabase.com/docs/guides/auth/auth-hooks", {
     event: { id: "header:webhook-id" },

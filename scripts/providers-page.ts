@@ -9,6 +9,7 @@ import {
 import { replaceParts } from "./generated-parts.ts"
 import { renderSenders } from "./sender-sections.ts"
 import { renderBodies } from "./provider-bodies.ts"
+import { HANDSHAKES } from "../src/verify/handshakes/handshakes.ts"
 import type { Family } from "../src/verify/schemes/family.ts"
 import { GENERIC } from "../src/verify/schemes/generic.ts"
 import type { BodyForm } from "../src/verify/presets/preset.ts"
@@ -17,7 +18,7 @@ import { describeRequired, keysOf, usualCoverage } from "../src/verify/presets/p
 import { toFamily } from "../src/verify/schemes/scheme-form.ts"
 import { SECRET_FORMS } from "../src/verify/schemes/secrets.ts"
 
-/** Writes the presets, the generic kinds and what becomes of forms and lists into docs/providers.md. */
+/** Writes the presets, the generic kinds, what becomes of forms and lists, and the handshakes into docs/providers.md. */
 export async function renderProviders(page: string): Promise<string> {
   const presets = Object.entries(PRESETS).map(
     ([name, { title, scheme: form, docs, note, toleranceIsOurs }]) => {
@@ -58,6 +59,9 @@ export async function renderProviders(page: string): Promise<string> {
   const bodies = Object.entries(PRESETS).flatMap(([name, { body }]) =>
     body === undefined ? [] : [[`\`${name}\``, ...decoding(body)]],
   )
+  const handshakes = Object.entries(HANDSHAKES).flatMap(([name, { says }]) =>
+    says.map((it) => [`\`${name}\``, ...it]),
+  )
   return replaceParts(page, [
     table(["preset", "provider", "scheme", "needs", "tolerance", "signs", "URL", "note"], presets),
     table(
@@ -72,6 +76,7 @@ export async function renderProviders(page: string): Promise<string> {
     table(["kind", "needs", "may have", "tolerance"], kinds),
     table(["preset", "Decoder", "as documented"], bodies),
     await renderBodies(),
+    table(["preset", "asked", "answered"], handshakes),
     renderSenders(),
   ])
 }

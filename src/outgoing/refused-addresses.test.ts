@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test"
 import { makeCertificate } from "../../test/support/certificate.ts"
 import { proxyEnvironment } from "../../test/support/forward-proxy.ts"
 import { fetchFailure } from "./proxied-fetch.ts"
-import { pinnedFetch, refusedHost } from "./refused-addresses.ts"
+import { isOwnNetwork, pinnedFetch, refusedHost } from "./refused-addresses.ts"
 
 test.each([
   ["169.254.169.254", true],
@@ -10,9 +10,26 @@ test.each([
   ["[fd00:ec2::254]", true],
   ["100.100.100.200", true],
   ["[::ffff:a9fe:a9fe]", true],
+  ["[fd00:ec2::23]", true],
+  ["[FD00:0EC2:0:0::0023]", true],
+  ["[fd20:ce::254]", true],
+  ["[::ffff:169.254.169.254]", true],
   ["[64:ff9b::a9fe:a9fe]", true],
+  ["[64:ff9b::169.254.169.254]", true],
+  ["[64:ff9b::6464:64c8]", true],
+  ["[64:ff9b:1:a9fe:a9:fe00::]", true],
+  ["[64:ff9b:1:a9:fe:a9fe::]", true],
+  ["[64:ff9b:1:0:a9:fea9:fe00::]", true],
+  ["[64:ff9b:1::a9fe:a9fe]", true],
+  ["[64:ff9b:1:fffe::a9fe:a9fe]", true],
+  ["[2002:a9fe:a9fe::1]", true],
+  ["[::ffff:0:a9fe:a9fe]", true],
   ["[::a9fe:a9fe]", true],
+  ["[::169.254.169.254]", true],
   ["[64:ff9b::808:808]", false],
+  ["[64:ff9b:1::808:808]", false],
+  ["[64:ff9b:2::a9fe:a9fe]", false],
+  ["[2002:808:808::a9fe:a9fe]", false],
   ["[::1]", false],
   ["127.0.0.1", false],
   ["10.0.0.1", false],
@@ -20,6 +37,23 @@ test.each([
   ["metadata.google.internal", false],
 ])("the host %s is refused: %p", (host, expected) => {
   expect(refusedHost(host) !== undefined).toBe(expected)
+})
+
+test.each([
+  ["localhost", true],
+  ["[::1]", true],
+  ["[::7f00:1]", true],
+  ["[::ffff:10.0.0.1]", true],
+  ["[64:ff9b::10.0.0.1]", true],
+  ["[64:ff9b:1::7f00:1]", true],
+  ["[2002:7f00:1::]", true],
+  ["[2002:c0a8:1::1]", true],
+  ["[fd00::1]", true],
+  ["[64:ff9b::808:808]", false],
+  ["[2002:808:808::1]", false],
+  ["[2606:4700::1111]", false],
+])("the host %s is of this machine or a private network: %p", (host, expected) => {
+  expect(isOwnNetwork(host)).toBe(expected)
 })
 
 const METADATA = "169.254.169.254"

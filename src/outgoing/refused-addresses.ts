@@ -2,7 +2,7 @@ import { lookup } from "node:dns/promises"
 import { isIP } from "node:net"
 import ipaddr from "ipaddr.js"
 import { steadyMs } from "../clock/clock.ts"
-import { addressTest } from "../senders/addresses.ts"
+import { addressTest, asMeant } from "../senders/addresses.ts"
 import { HooklineError } from "../errors.ts"
 import { isThisMachine, proxiedFetch, proxyFor, unbracketed } from "./proxied-fetch.ts"
 
@@ -15,35 +15,70 @@ import { isThisMachine, proxiedFetch, proxyFor, unbracketed } from "./proxied-fe
 /** Why nothing is posted to a host that is an address; undefined: it is none, or one that is allowed. */
 export type AddressRule = (host: string) => string | undefined
 
-/** https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html; Alibaba Cloud, Oracle Cloud, Azure */
-const METADATA = ["fd00:ec2::254", "100.100.100.200", "192.0.0.192", "168.63.129.16"]
+/**
+ * https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html,
+ * https://docs.aws.amazon.com/eks/latest/userguide/pod-id-agent-setup.html,
+ * https://cloud.google.com/compute/docs/metadata/querying-metadata; Alibaba Cloud, Oracle Cloud, Azure
+ */
+const METADATA = [
+  "fd00:ec2::254",
+  "fd00:ec2::23",
+  "fd20:ce::254",
+  "100.100.100.200",
+  "192.0.0.192",
+  "168.63.129.16",
+]
 const isRefused = addressTest(["169.254.0.0/16", "fe80::/10", ...METADATA])
 const CHECKED_MS = 10_000
 
 /** The rule for URLs of the configuration. */
 export const refusedHost: AddressRule = (host) => {
-  const name = withoutTranslation(unbracketed(host))
-  return isRefused(name)
-    ? `${name} is a link-local or cloud metadata address, to which nothing is posted`
-    : undefined
+  const name = unbracketed(host)
+  const refused = [name, ...embeddedIn(name)].find(isRefused)
+  return refused === undefined
+    ? undefined
+    : `${refused} is a link-local or cloud metadata address, to which nothing is posted`
 }
 
 /** Whether a host is this machine, or an address that is not public. */
 export function isOwnNetwork(host: string): boolean {
-  const name = withoutTranslation(unbracketed(host))
-  return isThisMachine(name) || (isIP(name) !== 0 && ipaddr.process(name).range() !== "unicast")
+  const name = unbracketed(host)
+  if (isThisMachine(name)) return true
+  const embedded = embeddedIn(name)
+  return (embedded.length > 0 ? embedded : [name]).some(
+    (it) => isThisMachine(it) || (isIP(it) !== 0 && ipaddr.process(asMeant(it)).range() !== "unicast"),
+  )
 }
 
-/** The IPv4 address within one that a NAT64 gateway or the operating system translates; other hosts as they are. */
-function withoutTranslation(host: string): string {
-  if (isIP(host) !== 6) return host
-  const bytes = ipaddr.process(host).toByteArray()
-  const isTranslated = TRANSLATED.some((prefix) => prefix.every((byte, at) => bytes[at] === byte))
-  return isTranslated && bytes.length === 16 ? bytes.slice(12).join(".") : host
+/** The IPv4 addresses that an IPv6 address may be translated or tunnelled to; none: it is another host. */
+function embeddedIn(host: string): readonly string[] {
+  if (isIP(host) !== 6) return []
+  const bytes = ipaddr.process(asMeant(host)).toByteArray()
+  const form = bytes.length === 16 ? EMBEDDING.find(({ prefix }) => startsWith(bytes, prefix)) : undefined
+  return (form?.at ?? []).map((places) => places.map((at) => bytes[at]).join("."))
 }
 
-/** `64:ff9b::/96` (RFC 6052) and `::/96` (RFC 4291, 2.5.5.1) */
-const TRANSLATED = [[0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0], Array<number>(12).fill(0)]
+const startsWith = (bytes: readonly number[], prefix: readonly number[]): boolean =>
+  prefix.every((byte, at) => bytes[at] === byte)
+
+const LAST = [12, 13, 14, 15]
+
+/** Prefixes, and where addresses behind them have an IPv4 address. (`::ffff:0:0/96` is read as IPv4 everywhere.) */
+const EMBEDDING: readonly { readonly prefix: readonly number[]; readonly at: readonly (readonly number[])[] }[] = [
+  // 64:ff9b::/96, NAT64: RFC 6052
+  { prefix: [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0], at: [LAST] },
+  // 64:ff9b:1::/48, NAT64 of a network's own: RFC 8215, with prefixes of 48, 56, 64 and 96 bits of RFC 6052
+  {
+    prefix: [0, 0x64, 0xff, 0x9b, 0, 1],
+    at: [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], LAST],
+  },
+  // 2002::/16, 6to4: RFC 3056
+  { prefix: [0x20, 0x02], at: [[2, 3, 4, 5]] },
+  // ::ffff:0:0:0/96, IPv4-translated: RFC 2765
+  { prefix: [0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0], at: [LAST] },
+  // ::/96, IPv4-compatible: RFC 4291, 2.5.5.1
+  { prefix: Array<number>(12).fill(0), at: [LAST] },
+]
 
 /**
  * Makes a `fetch` for one URL, of which each request may change all but the host.

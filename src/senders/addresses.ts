@@ -24,7 +24,7 @@ export function addressTest(networks: readonly string[]): (address: string) => b
 }
 
 /** ipaddr.js reads `::192.0.2.7` as `::ffff:192.0.2.7`, which is another address. */
-const asMeant = (text: string): string => text.replace(/^::(?=\d+\.)/, "0::")
+export const asMeant = (text: string): string => text.replace(/^::(?=\d+\.)/, "0::")
 
 export interface Sender {
   /** `unknown` when a trusted proxy names something other than an address. */

@@ -13,6 +13,7 @@ import {
 } from "../verify/presets/providers.ts"
 import { factsOf } from "../verify/presets/sender-facts.ts"
 import { secretWarnings } from "../verify/presets/secret-warnings.ts"
+import { isThisMachine } from "../outgoing/proxied-fetch.ts"
 import { defineComponent } from "./define-component.ts"
 import { VERIFIER_OPTIONS } from "./verifier/options.ts"
 import { readSecrets } from "./verifier/secret-file.ts"
@@ -112,6 +113,12 @@ function check({ values, isGiven, isDefault, wrong, warn }: Checking<Options>): 
     return wrong(key, isMissing ? said + form + file : said)
   }
   for (const { key, text } of secretWarnings(provider, values)) warn(key, text)
+  const keys = URL.parse(values.jwks_url ?? "")
+  if (keys?.protocol === "http:" && !isThisMachine(keys.hostname))
+    warn(
+      "jwks_url",
+      "the keys are fetched unencrypted, so that they can be exchanged on the way; use an https URL",
+    )
   if (name === "meta" && values.verify_token === undefined)
     warn("verify_token", "is not set: Meta's handshake, which confirms the endpoint, is refused")
   if (name === "ms-graph" && values.audience === undefined)

@@ -64,7 +64,10 @@ const startsWith = (bytes: readonly number[], prefix: readonly number[]): boolea
 const LAST = [12, 13, 14, 15]
 
 /** Prefixes, and where addresses behind them have an IPv4 address. (`::ffff:0:0/96` is read as IPv4 everywhere.) */
-const EMBEDDING: readonly { readonly prefix: readonly number[]; readonly at: readonly (readonly number[])[] }[] = [
+const EMBEDDING: readonly {
+  readonly prefix: readonly number[]
+  readonly at: readonly (readonly number[])[]
+}[] = [
   // 64:ff9b::/96, NAT64: RFC 6052
   { prefix: [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0], at: [LAST] },
   // 64:ff9b:1::/48, NAT64 of a network's own: RFC 8215, with prefixes of 48, 56, 64 and 96 bits of RFC 6052

@@ -1,10 +1,17 @@
 import { expect, test } from "bun:test"
+import { generateKeyPairSync } from "node:crypto"
 import { HooklineError } from "../errors.ts"
 import { WrongSetting, type VerifierSettings } from "./schemes/family.ts"
 import { makeSigner, makeVerifier } from "./presets/providers.ts"
 import { splitKeys, splitSecrets } from "./settings.ts"
 
 const SECRET = "Zm9v-not-to-be-shown"
+
+const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey
+const SHORT_PEM = short.export({ format: "pem", type: "spki" }).toString()
+const SHORT_JWK = JSON.stringify(short.export({ format: "jwk" }))
+const SHORT_DER = short.export({ format: "der", type: "spki" }).toString("base64")
+const SHORT = "is an RSA key of 1024 bits; at least 2048 are required"
 
 const problem = (make: () => unknown): WrongSetting => {
   try {
@@ -29,6 +36,10 @@ test.each<[string, VerifierSettings, string, string]>([
   ["adyen", { secret: ["ABC"] }, "secret", "hexadecimal"],
   ["discord", { secret: ["a"] }, "public_key", "discord requires public_key"],
   ["discord", { public_key: [SECRET] }, "public_key", "32 bytes in hex"],
+  ["wise", { public_key: [SHORT_PEM] }, "public_key", SHORT],
+  ["jwt", { public_key: [SHORT_PEM], audience: "a", issuer: "i" }, "public_key", SHORT],
+  ["jwt", { public_key: [SHORT_JWK], audience: "a", issuer: "i" }, "public_key", SHORT],
+  ["jwt", { public_key: [SHORT_DER], audience: "a", issuer: "i" }, "public_key", SHORT],
   ["sendgrid", { public_key: ["00".repeat(32)] }, "public_key", "(ec)"],
   ["alertmanager", { username: "u" }, "password", "secret, or username and password"],
   ["chargebee", { username: "a:b", password: ["p"] }, "username", "colon"],

@@ -79,6 +79,7 @@ test("warns of what signatures leave open and of secrets that look wrong, at the
     "p11 provider: hubspot signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
     "p12 provider: adyen signs some members of the body only; the others can be forged",
     "p12 provider: adyen signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
+    "warning: warnings.conf:100: [pipeline:p13:WebHookSource] public_url: is not set: the host of the URL that twilio signs is taken from the Host header, which whoever sends a request chooses; set it to the URL that twilio posts to",
     "p13 provider: twilio signs a form's parameters without separators, so that one signed request can be split into others",
     "p13 provider: twilio signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once",
     "p14: VERIFICATION IS ONLY OBSERVED: unverified events are published; set mode = enforce",

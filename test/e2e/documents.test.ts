@@ -6,8 +6,6 @@ import { runToEnd } from "../support/child.ts"
 import { blocksOf, completed, pages, ROOT, textOf, type Block } from "../support/documents.ts"
 import { withPemFiles } from "../support/certificate.ts"
 import { temporaryFolder } from "../support/hookline.ts"
-import { startConsumer } from "../support/kafka-clients.ts"
-import { hasKcat } from "../support/kcat.ts"
 import { freePorts } from "../support/ports.ts"
 
 const BASE = readFileSync(join(ROOT, "pipelines.conf"), "utf8")
@@ -162,7 +160,6 @@ test.each(SESSIONS)("%s: its commands, run in order, do what it says", async (pa
     if (block.language !== "sh") continue
     // a test command would run this test
     if (block.text.includes("npm test") || block.text.includes("npm run")) continue
-    if (block.text.includes("kcat") && !hasKcat()) continue
     const output = await session.run(block)
     const shown = steps[index + 1]
     if (shown?.language === "text") expect(normalised(output)).toContain(normalised(shown.text))
@@ -235,9 +232,9 @@ async function openSession(): Promise<Session> {
   for (const name of ["bin", "src", "node_modules", "examples"])
     symlinkSync(join(ROOT, name), join(folder.path, name))
   copyFileSync(join(ROOT, "package.json"), join(folder.path, "package.json"))
-  const [port, adminPort, kafkaPort] = (await freePorts(3)) as [number, number, number]
+  const [port, adminPort] = (await freePorts(2)) as [number, number]
   const file = join(folder.path, "pipelines.conf")
-  const ports = { 8080: port, 9464: adminPort, 9092: kafkaPort }
+  const ports = { 8080: port, 9464: adminPort }
   const here = (text: string): string =>
     Object.entries(ports).reduce((all, [from, to]) => all.replaceAll(from, `${to}`), text)
   let configuration = `${BASE}\n[admin]\nlisten = 127.0.0.1:9464\n`
@@ -290,10 +287,6 @@ async function openSession(): Promise<Session> {
         } else if (/^(\w+=\S+ )?bin\/hookline dev\b/.test(line)) {
           const command = `exec env ${line} --port ${port} --admin-port 0`
           output += (await start(command, "  Keys")).replaceAll(`${port}`, "8080")
-        } else if (line.startsWith("kcat ")) {
-          // it follows the topic; -u: each record at once, as on a terminal
-          await using consumer = startConsumer(["sh", "-c", `exec ${here(line)} -u`])
-          output += await consumer.said(/^\{.*\}$/m)
         } else {
           const ended = await runToEnd(["sh", "-c", here(line)], { cwd: folder.path, env })
           expect(ended.status, `${line}\n${ended.stderr}`).toBe(0)

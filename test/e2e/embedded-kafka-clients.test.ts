@@ -298,6 +298,8 @@ describe("kafka_listen", () => {
     expect(await reload(started, own, text)).toBe("reloaded")
     other.stop(true)
     expect(await kafkaAddressOf(started)).toBe(`127.0.0.1:${port}`)
+    const open = await started.logged(({ msg }) => msg.startsWith("kafka_listen: every user of this machine"))
+    expect(open).toMatchObject({ level: "warn", address: `127.0.0.1:${port}` })
     await using client = await RawKafkaClient.connect(`127.0.0.1:${port}`)
     client.request({ key: 18, version: 0 }, 1, Buffer.alloc(0))
     expect((await client.response())?.readInt32BE(0)).toBe(1)

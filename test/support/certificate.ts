@@ -15,6 +15,7 @@ export interface TestCertificate {
  *
  * @param issuer signs it; undefined: itself
  * @param hosts names and IPv4 addresses that it is for
+ * @param bits of the key
  * @param days that it is valid for, from a day before `nowMs`
  */
 export function makeCertificate(
@@ -24,16 +25,18 @@ export function makeCertificate(
     isCa = false,
     hosts = [],
     days = 30,
+    bits = 2048,
     nowMs,
   }: {
     issuer?: TestCertificate
     isCa?: boolean
     hosts?: readonly string[]
     days?: number
+    bits?: number
     nowMs: number
   },
 ): TestCertificate {
-  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
+  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: bits })
   const tbs = sequence(
     explicit(0, integer(2)),
     integer(serial++),

@@ -10,6 +10,7 @@ import { threadUrl } from "../../process/thread-url.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import { RequestLog } from "../../telemetry/request-log.ts"
 import { GroupDatabase, groupsIn } from "./group-database.ts"
+import { OPEN_TO_MACHINE } from "./options.ts"
 
 /*
  * The event loop's side of the listener for Kafka clients, which has a thread of its own (kafka-listener-thread.ts), so that
@@ -210,7 +211,9 @@ export class KafkaListener {
     const port = this.#ports.get(id)
     if (port === undefined) return
     const { host } = port.options.listen
-    this.#log.info({ address: formatEndpoint({ host, port: number }) }, "listening for Kafka clients")
+    const address = formatEndpoint({ host, port: number })
+    this.#log.info({ address }, "listening for Kafka clients")
+    if (port.options.users === undefined) this.#log.warn({ address }, `kafka_listen: ${OPEN_TO_MACHINE}`)
     port.problem = undefined
     started(port)
   }

@@ -91,8 +91,12 @@ export const OPTIONS = {
   delivery_timeout: deliveryTimeout,
 }
 
+/** Warning of a listener without users. */
+export const OPEN_TO_MACHINE =
+  "every user of this machine can read all topics, and move and delete consumer groups; set kafka_users"
+
 /** The rules across options. */
-export function checkOptions({ values, isGiven, wrong }: Checking<typeof OPTIONS>): void {
+export function checkOptions({ values, isGiven, wrong, warn }: Checking<typeof OPTIONS>): void {
   const { kafka_listen: listen, kafka_users: users, kafka_groups: groups } = values
   const hasTls = isGiven("kafka_tls_certificate") && isGiven("kafka_tls_key")
   if (listen !== undefined && listen !== "off" && !isLoopback(listen.host)) {
@@ -102,6 +106,8 @@ export function checkOptions({ values, isGiven, wrong }: Checking<typeof OPTIONS
         "is not a loopback address, where Kafka clients need TLS and users; add kafka_tls_certificate, kafka_tls_key and kafka_users, or listen on 127.0.0.1",
       )
   }
+  if (listen !== undefined && listen !== "off" && !isGiven("kafka_users"))
+    warn("kafka_listen", OPEN_TO_MACHINE)
   const known = new Set((users ?? []).map((one) => one.slice(0, one.indexOf(":"))))
   const unknown = groups?.map(userOf).find((name) => !known.has(name))
   if (unknown !== undefined)

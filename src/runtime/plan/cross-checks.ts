@@ -11,6 +11,7 @@ import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import { realPath } from "../../storage/real-path.ts"
 import { connectionOf, unknownConnection, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
+import { senderOf } from "./sender.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./verified.ts"
 
 /** The remedy for a missing connection. */
@@ -159,6 +160,17 @@ export function* warnOfOpen({ pipelines, problems }: ResolvedDraft): Steps<void>
     const host: unknown = source?.values.host
     if (source !== undefined && typeof host === "string" && isOpenToAll({ source, processors }, host))
       problems.warn(source.where("host"), NOT_VERIFIED)
+  }
+}
+
+/** Warns of signed URLs of which whoever sends chooses the host. */
+export function* warnOfHostHeader({ pipelines, problems }: ResolvedDraft): Steps<void> {
+  for (const { source, processors } of pipelines) {
+    yield
+    const { name, covers } = senderOf(processors) ?? {}
+    if (source === undefined || covers?.url !== true || source.isGiven("public_url")) continue
+    const text = `is not set: the host of the URL that ${name} signs is taken from the Host header, which whoever sends a request chooses; set it to the URL that ${name} posts to`
+    problems.warn(source.where("public_url"), text)
   }
 }
 

@@ -35,6 +35,7 @@ import {
   checkAudit,
   checkBodySizes,
   checkWorkers,
+  warnOfHostHeader,
   warnOfOpen,
 } from "./cross-checks.ts"
 import { addressesOf, checkAddresses } from "./addresses.ts"
@@ -138,7 +139,7 @@ const CHECKS: readonly Check[] = [
 ]
 
 /** Their warnings keep nothing from running: they are found for `check` alone. */
-const WARNINGS: readonly Check[] = [warnOfOpen, checkReplay, checkSenders]
+const WARNINGS: readonly Check[] = [warnOfOpen, warnOfHostHeader, checkReplay, checkSenders]
 
 /** With several workers it finds errors, too. */
 function* checkReplayByWorkers(resolved: ResolvedDraft): Steps<void> {

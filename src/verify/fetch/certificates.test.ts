@@ -13,6 +13,7 @@ const nowMs = NOW
 const root = makeCertificate("Root", { isCa: true, nowMs })
 const middle = makeCertificate("Middle", { issuer: root, isCa: true, nowMs })
 const leaf = makeCertificate("certs.provider.example", { issuer: middle, nowMs })
+const short = makeCertificate("Short", { issuer: root, isCa: true, bits: 1024, nowMs })
 const ORIGIN = "https://certs.provider.example"
 const URL_OF_KEYS = `${ORIGIN}/1.pem`
 
@@ -73,6 +74,16 @@ test.each([
     "a certificate that has run out",
     makeCertificate("certs.provider.example", { issuer: root, days: 0, nowMs }).pem,
     "wrong_claim: the certificate is expired or not yet valid",
+  ],
+  [
+    "a key of 1024 bits",
+    makeCertificate("certs.provider.example", { issuer: root, bits: 1024, nowMs }).pem,
+    "wrong_claim: the certificate chain has an RSA key of 1024 bits; at least 2048 are required",
+  ],
+  [
+    "an authority's key of 1024 bits",
+    makeCertificate("certs.provider.example", { issuer: short, nowMs }).pem + short.pem,
+    "wrong_claim: the certificate chain has an RSA key of 1024 bits; at least 2048 are required",
   ],
   ["no certificate", "<html></html>", "keys_unavailable: fetching the certificate failed: not a certificate"],
   [

@@ -4,6 +4,7 @@ import { RecentFailures } from "./recent-failures.ts"
 import { isIssuedBy, issuerUrlOf, namesOf, readCertificates, trustIn } from "./certificate-chain.ts"
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
 import type { Fetcher } from "./fetcher.ts"
+import { shortRsa } from "../schemes/public-key.ts"
 import { FetchSlots } from "./slots.ts"
 import { Refused } from "../verifier.ts"
 
@@ -138,6 +139,10 @@ export class Certificates {
   /** The problem with a chain, leaf first, apart from validity periods. */
   #check(chain: readonly X509Certificate[], url: URL): string | undefined {
     if (!this.#rules.isFor(namesOf(chain[0]!), url)) return "the certificate is for another name"
+    for (const { publicKey } of chain) {
+      const short = shortRsa(publicKey.asymmetricKeyDetails?.modulusLength)
+      if (short !== undefined) return `the certificate chain has ${short}`
+    }
     for (let i = 0; i + 1 < chain.length; i++)
       if (!isIssuedBy(chain[i]!, chain[i + 1]!)) return "broken certificate chain"
     return this.#isTrusted(chain.at(-1)!) ? undefined : "untrusted certificate chain"

@@ -2,6 +2,7 @@ import type { KeyObject } from "node:crypto"
 import type * as Jose from "jose"
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose"
 import { WrongSetting } from "./family.ts"
+import { shortRsa } from "./public-key.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { jwksFetch } from "../fetch/jwks.ts"
 import { Refused } from "../verifier.ts"
@@ -35,10 +36,19 @@ export function remoteKeys(text: string, fetcher: Fetcher): VerifyingKey {
         cacheMaxAge: KEYS_MAX_AGE_MS,
         cooldownDuration: KEYS_COOLDOWN_MS,
       })
-      return set(...token)
+      const key = await set(...token)
+      const short = shortRsa(bitsOf(key))
+      if (short !== undefined) throw new ShortKey(`the JWKS has ${short}`)
+      return key
     },
   }
 }
+
+/** Of an RSA key. */
+const bitsOf = (key: Awaited<ReturnType<JWTVerifyGetKey>>): number | undefined =>
+  key instanceof CryptoKey ? (key.algorithm as { readonly modulusLength?: number }).modulusLength : undefined
+
+class ShortKey extends Error {}
 
 /** The claims of a token with a valid signature and valid times; `options` has the current date. */
 export async function checkToken(
@@ -58,6 +68,7 @@ export async function checkToken(
 
 /** Converts jose's errors to refusals. With fetched keys any other error is a failed fetch. */
 function toRefused(error: unknown, errors: typeof Jose.errors, isFetched: boolean, nowMs: number): Refused {
+  if (error instanceof ShortKey) return new Refused("no_match", error.message)
   if (error instanceof errors.JWTExpired)
     return error.reason === "check_failed"
       ? new Refused("stale", offTime(error, nowMs))

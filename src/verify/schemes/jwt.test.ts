@@ -263,3 +263,15 @@ test.each<[string, VerifierSettings, string, string]>([
 ])("a token %s", async (_name, settings, token, expected) => {
   expect(await reasonOf(settings, token)).toBe(expected)
 })
+
+const short = generateKeyPairSync("rsa", { modulusLength: 1024 })
+
+test("a token by an RSA key of fewer than 2048 bits in the JWKS is refused", async () => {
+  served = keySet(["k1", short.publicKey])
+  expect(
+    await judge({ jwks_url }, make({ alg: "RS256", kid: "k1" }, claims, short.privateKey)),
+  ).toMatchObject({
+    reason: "no_match",
+    detail: "the JWKS has an RSA key of 1024 bits; at least 2048 are required",
+  })
+})

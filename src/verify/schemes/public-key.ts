@@ -19,8 +19,19 @@ export function importPublicKey(text: string, types: readonly string[]): KeyObje
     throw wrong
   }
   if (key.type !== "public" || !types.includes(key.asymmetricKeyType ?? "")) throw wrong
+  const short = shortRsa(key.asymmetricKeyDetails?.modulusLength)
+  if (short !== undefined) throw new WrongSetting("public_key", `is ${short}`)
   return key
 }
+
+/** NIST SP 800-131A, section 3: signatures by shorter keys are no proof. RFC 7518 (3.3) requires it of JWTs. */
+const LEAST_RSA_BITS = 2048
+
+/** What is wrong with an RSA key of so many bits; undefined: nothing, or it is a key of another kind. */
+export const shortRsa = (bits: number | undefined): string | undefined =>
+  bits !== undefined && bits < LEAST_RSA_BITS
+    ? `an RSA key of ${bits} bits; at least ${LEAST_RSA_BITS} are required`
+    : undefined
 
 function read(text: string): KeyObject {
   if (text.startsWith("-----BEGIN")) return createPublicKey(text)

@@ -1,0 +1,79 @@
+import { expect, test } from "bun:test"
+import { atOnce } from "../../clock/slices.ts"
+import { components } from "../../components/registry.ts"
+import { readConfigurationFile } from "../../config/file/configuration-file.ts"
+import { resolveDraft } from "./plan.ts"
+
+const JWT = "provider = jwt\nissuer = https://idp.example\naudience = hookline\n"
+const HMAC = "provider = hmac\nheader = X-Signature\nsecret = example-not-a-secret\n"
+const LISTEN = "kafka_listen = 127.0.0.1:9092\n"
+const EU = "public_url = https://hooks.example.com\n"
+
+/** The warnings of a key, of a file with one pipeline. */
+function warningsOf(key: string, { connection = "", source = "", verifier = "", more = "" }): string[] {
+  const file = `[connection:log]
+directory = log
+${connection}
+${more}
+[pipeline:p:WebHookSource]
+${source}
+[pipeline:p:Verifier]
+${verifier || HMAC}
+[pipeline:p:BrokerSink]
+topic = t
+`
+  const configuration = atOnce(
+    readConfigurationFile(Buffer.from(file), "f.conf", { env: {}, baseDir: "/nowhere" }),
+  )
+  const { problems } = atOnce(resolveDraft({ configuration, registry: components, cwd: "/nowhere" }))
+  expect(problems.lines).toEqual([])
+  return problems.allWarnings.filter((it) => it.key === key).map(({ text }) => text)
+}
+
+const twilio = "provider = twilio\nsecret = 00112233445566778899aabbccddeeff\n"
+const FROM_HOST = (name: string): string =>
+  `is not set: the host of the URL that ${name} signs is taken from the Host header, which whoever sends a request chooses; set it to the URL that ${name} posts to`
+
+test.each([
+  ["twilio", { verifier: twilio }, [FROM_HOST("twilio")]],
+  ["square", { verifier: "provider = square\nsecret = example-not-a-secret" }, [FROM_HOST("square")]],
+  ["hubspot", { verifier: "provider = hubspot\nsecret = example-not-a-secret" }, [FROM_HOST("hubspot")]],
+  ["trello", { verifier: "provider = trello\nsecret = example-not-a-secret" }, [FROM_HOST("trello")]],
+  ["an HMAC over the URL", { verifier: `${HMAC}payload = {url}{body}` }, [FROM_HOST("hmac")]],
+  ["an HMAC over the body", { verifier: HMAC }, []],
+  [
+    "a proxy before twilio",
+    { verifier: twilio, source: "trusted_proxies = 192.0.2.1" },
+    [FROM_HOST("twilio")],
+  ],
+  ["twilio and public_url", { verifier: twilio, source: EU }, []],
+  ["twilio and public_url for all", { verifier: twilio, more: `[defaults:WebHookSource]\n${EU}` }, []],
+])("a signed URL whose host is the request's is warned of: %s", (_, given, warnings) => {
+  expect(warningsOf("public_url", given)).toEqual(warnings)
+})
+
+const UNENCRYPTED =
+  "the keys are fetched unencrypted, so that they can be exchanged on the way; use an https URL"
+
+test.each([
+  ["http://idp.example/jwks.json", [UNENCRYPTED]],
+  ["HTTP://IDP.example/jwks.json", [UNENCRYPTED]],
+  ["http://192.0.2.1/jwks.json", [UNENCRYPTED]],
+  ["http://127.0.0.1:8080/jwks.json", []],
+  ["http://localhost/jwks.json", []],
+  ["https://idp.example/jwks.json", []],
+])("keys of tokens that are fetched without TLS from another machine are warned of: %s", (url, warnings) => {
+  expect(warningsOf("jwks_url", { verifier: `${JWT}jwks_url = ${url}` })).toEqual(warnings)
+})
+
+test.each([
+  [
+    LISTEN,
+    ["every user of this machine can read all topics, and move and delete consumer groups; set kafka_users"],
+  ],
+  [`${LISTEN}kafka_users = billing:obviously-fake`, []],
+  ["kafka_listen = off", []],
+  ["", []],
+])("a listener for Kafka clients that needs no password is warned of: %p", (connection, warnings) => {
+  expect(warningsOf("kafka_listen", { connection })).toEqual(warnings)
+})

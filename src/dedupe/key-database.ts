@@ -40,7 +40,7 @@ export function dedupeFileIn(directory: string): DatabaseLocation {
     applicationId: 0x484b4d4b, // HKMK
     kind: "dedupe store",
     title: `The Deduplicator's store in ${directory}`,
-    alternative: "another folder",
+    alternative: "another folder; replicas of one service share a store = redis://...",
     remedy:
       "stop Hookline, then move it away, and retries of earlier events are published again, or restore a backup",
   }

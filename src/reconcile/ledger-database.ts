@@ -62,7 +62,7 @@ export function ledgerIn(directory: string, id: string): DatabaseLocation {
     applicationId: 0x484b4c44, // HKLD
     kind: "ledger",
     title: `The ledger of [reconcile:${id}] in ${directory}`,
-    alternative: "another directory",
+    alternative: "another directory; replicas of one service share a Deduplicator with store = redis://...",
     remedy: "move it away: the sender's list is read again from `window` on",
   }
 }

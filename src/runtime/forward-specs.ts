@@ -79,7 +79,7 @@ export function handlerSpec({ id, from, handler, options }: PlannedHandler): For
     deadLetters: options.deadLetter,
     locate: (connection, baseDir) => ({
       ...positionFile(sectionFolder(connection, baseDir), "handler", id),
-      alternative: "another group",
+      alternative: "another group; replicas of one service have folders of their own",
     }),
     openTarget: (log) => handlerTarget(handler, options, { group: id, log }),
   }
@@ -124,5 +124,5 @@ export function forwardLocation(
     directory === undefined && exists(begun.file)
       ? begun
       : positionFile(directory ?? sectionFolder(connection, baseDir), "forward", id)
-  return { ...location, title: `The position of [forward:${id}]`, alternative: "another id" }
+  return { ...location, title: `The position of [forward:${id}]`, alternative: "another directory" }
 }

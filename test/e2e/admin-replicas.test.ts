@@ -486,3 +486,32 @@ test("the problem of a replica whose CA is not trusted names the variable to set
   const { problem } = await running.logged(({ msg }) => msg === "replica left out")
   expect(problem).toMatch(/^no answer: its certificate is not trusted .*; set NODE_EXTRA_CA_CERTS to its CA$/)
 })
+
+test("two replicas on one machine without a shared store: the first warns, the second does not start, and both name the store", async () => {
+  using folder = temporaryFolder()
+  const file = `[connection:kafka]
+bootstrap_servers = 127.0.0.1:1
+[pipeline:webhooks:WebHookSource]
+port = 0
+host = 127.0.0.1
+[pipeline:webhooks:Deduplicator]
+key = json:/id
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+[admin]
+listen = 127.0.0.1:0
+replicas = ${places.join(", ")}
+replicas_token = ${TOKEN}
+`
+  await using first = await startHookline(file, { folder: folder.path })
+  const line = await first.logged(({ msg }) => String(msg).startsWith("store is one replica's"))
+  expect(line).toMatchObject({ level: "warn", pipeline: "webhooks" })
+  expect(String(line["msg"])).toContain("set store = redis://")
+  const second = await hookline(["run", "-c", "pipelines.conf"], { cwd: folder.path })
+  expect([second.status, second.stderr]).toEqual([
+    69,
+    expect.stringMatching(
+      /Deduplicator's store .* is being written to by process \d+.*; stop that one, or name another folder; replicas of one service share a store = redis:/,
+    ),
+  ])
+})

@@ -41,6 +41,7 @@ import {
 import { addressesOf, checkAddresses } from "./addresses.ts"
 import { resolveProviders } from "./providers.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
+import { checkReplicas } from "./replica-checks.ts"
 import { checkReplay } from "./replay-checks.ts"
 import { checkForwards } from "./forwards.ts"
 import { checkReconciles } from "./reconciles.ts"
@@ -139,7 +140,7 @@ const CHECKS: readonly Check[] = [
 ]
 
 /** Their warnings keep nothing from running: they are found for `check` alone. */
-const WARNINGS: readonly Check[] = [warnOfOpen, warnOfHostHeader, checkReplay, checkSenders]
+const WARNINGS: readonly Check[] = [warnOfOpen, warnOfHostHeader, checkReplay, checkSenders, checkReplicas]
 
 /** With several workers it finds errors, too. */
 function* checkReplayByWorkers(resolved: ResolvedDraft): Steps<void> {

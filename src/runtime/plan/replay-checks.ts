@@ -8,7 +8,13 @@ import { senderIn, senderOf } from "./sender.ts"
  * Warns of replays that a signature scheme allows. Signed ids that each of several workers would remember on its own are
  * an error: a captured request would be accepted once by each.
  */
-export function* checkReplay({ pipelines, connections, service, problems }: ResolvedDraft): Steps<void> {
+export function* checkReplay({
+  pipelines,
+  connections,
+  service,
+  admin,
+  problems,
+}: ResolvedDraft): Steps<void> {
   const { workers = 1 } = service.values
   for (const { processors, sink } of pipelines) {
     yield
@@ -22,7 +28,8 @@ export function* checkReplay({ pipelines, connections, service, problems }: Reso
       locateEventPart(String(key), sender).every((it) => it.startsWith("json:")),
     )
     const isInMemory = keeper === undefined || keeper.values.store === "memory"
-    const forgetsIds = isInMemory && kind.logFolder === undefined
+    // with replicas it takes a store that all share, of which replica-checks.ts warns
+    const forgetsIds = isInMemory && kind.logFolder === undefined && admin.values.replicas === undefined
     for (const part of parts) {
       const { values, where } = part
       const { name, covers, checksTime = false } = senderIn(part) ?? {}

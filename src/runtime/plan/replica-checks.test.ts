@@ -1,0 +1,110 @@
+import { expect, test } from "bun:test"
+import { atOnce } from "../../clock/slices.ts"
+import { components } from "../../components/registry.ts"
+import { readConfigurationFile } from "../../config/file/configuration-file.ts"
+import { dedupeFileIn } from "../../dedupe/key-database.ts"
+import { ledgerIn } from "../../reconcile/ledger-database.ts"
+import { resolveDraft } from "./plan.ts"
+
+const REPLICAS = "replicas = dns:hookline:9464\nreplicas_token = obviously-fake-replicas-token"
+const SIGNED_ID = "[pipeline:p:Verifier]\nprovider = mailgun\nsecret = 00112233445566778899aabbccddeeff\n"
+const GITHUB = "[pipeline:p:Verifier]\nprovider = github\nsecret = example-not-a-secret-0\n"
+const DEDUPE = "[pipeline:p:Deduplicator]\nkey = json:/id\n"
+const RECONCILE =
+  "[reconcile:github]\npipeline = p\nendpoint = repos/a/b/hooks/1\ncredentials = obviously-fake\n"
+const REDIS = "store = redis://127.0.0.1\n"
+
+const SEVERAL = "and [admin] replicas names several"
+const TWICE = `store: is one replica's, ${SEVERAL}: a delivery that is repeated to another one is published twice; set store = redis://..., the same for all`
+
+/** The warnings of a pipeline to Kafka, of what replicas do not share. */
+function warningsOf(sections: string, admin = REPLICAS): string[] {
+  const file = `[connection:kafka]
+bootstrap_servers = kafka:9092
+[pipeline:p:WebHookSource]
+path = /p
+${sections}
+[pipeline:p:BrokerSink]
+topic = t
+[admin]
+${admin}
+`
+  const configuration = atOnce(
+    readConfigurationFile(new TextEncoder().encode(file), "f.conf", { env: {}, baseDir: "/" }),
+  )
+  const { problems } = atOnce(resolveDraft({ configuration, registry: components, cwd: "/" }))
+  expect(problems.lines).toEqual([])
+  return problems.warnings
+    .filter((line) => /replica|kept in this process/.test(line))
+    .map((line) => line.replace(/^f\.conf:\d+: \[(.*?)\] /, "$1 "))
+}
+
+test.each<[what: string, sections: string, warnings: readonly string[]]>([
+  ["no state", GITHUB, []],
+  ["a Deduplicator's default store", DEDUPE, [`pipeline:p:Deduplicator ${TWICE}`]],
+  ["its store in memory", `${DEDUPE}store = memory`, [`pipeline:p:Deduplicator ${TWICE}`]],
+  ["its store in a folder", `${DEDUPE}store = keys`, [`pipeline:p:Deduplicator ${TWICE}`]],
+  [
+    "a default store of [defaults]",
+    `[defaults:Deduplicator]\nstore = keys\n${DEDUPE}`,
+    [`defaults:Deduplicator ${TWICE}`],
+  ],
+  ["a shared store", `${DEDUPE}${REDIS}`, []],
+  ["a shared store behind Sentinels", `${DEDUPE}store = redis+sentinel://s1,s2,s3/mymaster`, []],
+  [
+    "signed ids without a store",
+    SIGNED_ID,
+    [
+      `pipeline:p:Verifier provider: has ids that mailgun signs, which each replica remembers by itself, ${SEVERAL}: a captured request is accepted once by each; add a Deduplicator with store = redis://...`,
+    ],
+  ],
+  ["signed ids in a shared store", `${SIGNED_ID}${DEDUPE}${REDIS}`, []],
+  ["signed ids in a file", `${SIGNED_ID}${DEDUPE}`, [`pipeline:p:Deduplicator ${TWICE}`]],
+  [
+    "a secret of the sender's first request",
+    "[pipeline:p:Verifier]\nprovider = notion\nsecret_file = notion.secret\n",
+    [
+      `pipeline:p:Verifier secret_file: is written by the replica that gets the sender's first request, ${SEVERAL}: the others refuse its events; set secret = <what the file has then> for all, or a file that they share`,
+    ],
+  ],
+  [
+    "a rate limit",
+    "rate_limit = 10\n",
+    [
+      `pipeline:p:WebHookSource rate_limit: is counted by each replica, ${SEVERAL}: together they accept as many times as much; set redis in [service]`,
+    ],
+  ],
+  ["a rate limit that is counted in a Redis", "rate_limit = 10\n[service]\nredis = redis://127.0.0.1", []],
+  [
+    "what reconciling has listed, without a Deduplicator",
+    `${GITHUB}${RECONCILE}`,
+    [
+      `reconcile:github pipeline: is reconciled by each replica, ${SEVERAL}: each asks for events that another one has; add a Deduplicator with store = redis://... to p, or give this section to one replica`,
+    ],
+  ],
+  [
+    "what reconciling has listed, with one",
+    `${GITHUB}${DEDUPE}${RECONCILE}`,
+    [
+      `pipeline:p:Deduplicator ${TWICE}`,
+      `reconcile:github pipeline: is reconciled by each replica, ${SEVERAL}: each asks for events that another one has; set store = redis://... in [pipeline:p:Deduplicator], or give this section to one replica`,
+    ],
+  ],
+  ["what reconciling has listed, in a shared store", `${GITHUB}${DEDUPE}${REDIS}${RECONCILE}`, []],
+  [
+    "the position of a forward, which Kafka has",
+    "[forward:app]\nfrom = kafka/t\nurl = http://127.0.0.1:9/\n",
+    [],
+  ],
+])("check warns of what replicas do not share: %s", (_, sections, warnings) => {
+  expect(warningsOf(sections)).toEqual([...warnings])
+  // the same without replicas
+  expect(warningsOf(sections, "listen = off").filter((line) => line.includes("replica"))).toEqual([])
+})
+
+test("a store or ledger that another process holds leads replicas to a store that they share", () => {
+  expect(dedupeFileIn("/f").alternative).toContain("replicas of one service share a store = redis://")
+  expect(ledgerIn("/f", "github").alternative).toContain(
+    "replicas of one service share a Deduplicator with store = redis://",
+  )
+})

@@ -1,0 +1,117 @@
+import type { Component } from "../../components/define-component.ts"
+import type { Steps } from "../../clock/slices.ts"
+import type { OptionSet, Values } from "../../config/options/option.ts"
+import { isRedisUrl } from "../../config/sections/redis-url.ts"
+import type { Processor } from "../../pipeline/event.ts"
+import type { Plan } from "./draft.ts"
+import type { ResolvedDraft } from "./resolved-draft.ts"
+import { senderIn } from "./sender.ts"
+
+/*
+ * What replicas of one service have to share, and do not. They share a Redis: that of their Deduplicators, which also has
+ * signed ids and what reconciling needs, and that of `[service]`. Kafka has the positions of forwards, and a log has them with
+ * its records.
+ */
+
+interface Part {
+  readonly component: Pick<Component, "sender" | "store">
+  readonly values: Partial<Values<OptionSet>>
+}
+
+interface Replicated<S extends Omit<Part, "component">, P extends Part, R> {
+  readonly replicas: readonly string[] | undefined
+  /** As of `[service]`. */
+  readonly redis: string | undefined
+  readonly pipelines: readonly {
+    readonly id: string
+    readonly source: S | undefined
+    readonly processors: readonly (P | Processor)[]
+  }[]
+  /** With the pipeline of each. */
+  readonly reconciles: Iterable<readonly [reconcile: R, pipeline: unknown]>
+}
+
+/** An option whose state each replica has for itself. */
+interface Unshared<P> {
+  readonly pipeline: string
+  readonly part: P
+  readonly key: string
+  /** What that leads to and what mends it, to follow the key. */
+  readonly text: string
+}
+
+const SEVERAL = "and [admin] replicas names several"
+const REDIS = "store = redis://..."
+
+function* unshared<S extends Omit<Part, "component">, P extends Part, R>(
+  service: Replicated<S, P, R>,
+): Iterable<Unshared<S | P | R>> {
+  if (service.replicas === undefined) return
+  const shares = new Set<unknown>()
+  const keeps = new Set<unknown>()
+  for (const { id: pipeline, source, processors } of service.pipelines) {
+    const parts = processors.filter((it): it is P => typeof it !== "function")
+    const keepers = parts.filter(({ component }) => component.store !== undefined)
+    if (keepers.length > 0) keeps.add(pipeline)
+    if (keepers.some(({ values }) => isRedisUrl(String(values.store)))) shares.add(pipeline)
+    for (const part of keepers) {
+      if (part.values.store === undefined || isRedisUrl(String(part.values.store))) continue
+      const text = `is one replica's, ${SEVERAL}: a delivery that is repeated to another one is published twice; set ${REDIS}, the same for all`
+      yield { pipeline, part, key: "store", text }
+    }
+    for (const part of parts) {
+      const { name, covers } = senderIn(part) ?? {}
+      if (part.values.secret_file !== undefined) {
+        const text = `is written by the replica that gets the sender's first request, ${SEVERAL}: the others refuse its events; set secret = <what the file has then> for all, or a file that they share`
+        yield { pipeline, part, key: "secret_file", text }
+      }
+      if (covers?.id !== true || keepers.length > 0 || part.values.mode === "observe") continue
+      const text = `has ids that ${name} signs, which each replica remembers by itself, ${SEVERAL}: a captured request is accepted once by each; add a Deduplicator with ${REDIS}`
+      yield { pipeline, part, key: "provider", text }
+    }
+    if (source?.values.rate_limit === undefined || service.redis !== undefined) continue
+    const text = `is counted by each replica, ${SEVERAL}: together they accept as many times as much; set redis in [service]`
+    yield { pipeline, part: source, key: "rate_limit", text }
+  }
+  for (const [part, id] of service.reconciles) {
+    const pipeline = String(id)
+    if (shares.has(id)) continue
+    const way = keeps.has(id)
+      ? `set ${REDIS} in [pipeline:${pipeline}:Deduplicator]`
+      : `add a Deduplicator with ${REDIS} to ${pipeline}`
+    const text = `is reconciled by each replica, ${SEVERAL}: each asks for events that another one has; ${way}, or give this section to one replica`
+    yield { pipeline, part, key: "pipeline", text }
+  }
+}
+
+/** What replicas of a running service do not share: the pipeline of each, and a sentence. */
+export const unsharedIn = ({ admin, service, pipelines, reconciles }: Plan) =>
+  Array.from(
+    unshared({
+      ...admin,
+      ...service,
+      pipelines,
+      reconciles: reconciles.map((it) => [it, it.pipeline.id] as const),
+    }),
+    ({ pipeline, key, text }) => [pipeline, `${key} ${text}`] as const,
+  )
+
+/** Warns of what replicas do not share. */
+export function* checkReplicas({
+  admin,
+  service,
+  pipelines,
+  reconciles,
+  problems,
+}: ResolvedDraft): Steps<void> {
+  const replicated = {
+    replicas: admin.values.replicas,
+    redis: service.values.redis,
+    pipelines,
+    reconciles: Array.from(reconciles.values(), (it) => [it, it.values.pipeline] as const),
+  }
+  for (const { part, key, text } of unshared(replicated)) {
+    problems.warn(part.where(key as "pipeline"), text)
+    yield
+  }
+}

@@ -14,22 +14,45 @@ const EARLIEST_PENDING_UPLOAD = -6
 
 type Listed = NonNullable<NonNullable<ResponseOf<typeof ListOffsets>["topics"]>[number]["partitions"]>[number]
 
-export const listOffsets = served(ListOffsets, ({ topics }, { log }) => ({
-  topics: topics.map(({ name, partitions }) => {
-    const topic = log.topic(name)
-    return {
-      name,
-      partitions: partitions.map(({ partitionIndex, timestamp }): Listed => {
-        const of = topic && { topic, partition: partitionIndex }
-        const offsets = of && log.offsets(of)
-        if (offsets === undefined) return { partitionIndex, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
-        const found = find(log.source, of!, offsets, timestamp)
-        const leaderEpoch = found.offset === -1 ? -1 : log.source.epochAt(of!, found.offset!)
-        return { partitionIndex, leaderEpoch, ...found }
-      }),
-    }
-  }),
-}))
+export const listOffsets = served(ListOffsets, ({ topics }, { log }) => {
+  const asked = new Asked()
+  for (const { name, partitions } of topics)
+    for (const { partitionIndex } of partitions) asked.add(name, partitionIndex)
+  return {
+    topics: topics.map(({ name, partitions }) => {
+      const topic = log.topic(name)
+      return {
+        name,
+        partitions: partitions.map(({ partitionIndex, timestamp }): Listed => {
+          if (asked.isTwice(name, partitionIndex)) return { partitionIndex, errorCode: ERROR.INVALID_REQUEST }
+          if (timestamp < EARLIEST_PENDING_UPLOAD) return { partitionIndex, errorCode: ERROR.UNSUPPORTED_VERSION }
+          const of = topic && { topic, partition: partitionIndex }
+          const offsets = of && log.offsets(of)
+          if (offsets === undefined) return { partitionIndex, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
+          const found = find(log.source, of!, offsets, timestamp)
+          const leaderEpoch = found.offset === -1 ? -1 : log.source.epochAt(of!, found.offset!)
+          return { partitionIndex, leaderEpoch, ...found }
+        }),
+      }
+    }),
+  }
+})
+
+/** The partitions that a request names, and which of them it names twice. */
+class Asked {
+  readonly #once = new Set<string>()
+  readonly #twice = new Set<string>()
+
+  add(topic: string, partition: number): void {
+    const key = `${partition} ${topic}`
+    if (this.#once.has(key)) this.#twice.add(key)
+    this.#once.add(key)
+  }
+
+  isTwice(topic: string, partition: number): boolean {
+    return this.#twice.size > 0 && this.#twice.has(`${partition} ${topic}`)
+  }
+}
 
 /** The place of a time, which may be one of those above. */
 function find(log: Log, of: PartitionOf, offsets: Offsets, timeMs: number): Listed {

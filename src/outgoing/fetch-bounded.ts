@@ -1,3 +1,4 @@
+import { gunzipSync } from "node:zlib"
 import { throughProxy } from "./proxied-fetch.ts"
 
 /**
@@ -19,8 +20,27 @@ export async function fetchBounded(
     throw new Error(`HTTP ${response.status}${through}`)
   }
   const bytes = await readUpTo(response, mostBytes)
-  if (bytes === undefined) throw new Error(`the response is larger than ${mostBytes} bytes`)
-  return { status: response.status, headers: response.headers, bytes }
+  const decoded = bytes === undefined ? "too_large" : decode(bytes, response.headers, mostBytes)
+  if (decoded === "too_large") throw new Error(`the response is larger than ${mostBytes} bytes`)
+  return { status: response.status, headers: response.headers, bytes: decoded }
+}
+
+/** Decodes what a server compresses although no request asks for it. @throws Error */
+function decode(
+  bytes: Uint8Array<ArrayBuffer>,
+  headers: Headers,
+  mostBytes: number,
+): Uint8Array<ArrayBuffer> | "too_large" {
+  const coding = headers.get("Content-Encoding")?.trim().toLowerCase() ?? ""
+  if (coding === "" || coding === "identity" || bytes.length === 0) return bytes
+  if (coding !== "gzip" && coding !== "x-gzip")
+    throw new Error(`the response has the content coding ${JSON.stringify(coding)}, which was not asked for`)
+  try {
+    return gunzipSync(bytes, { maxOutputLength: mostBytes })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") return "too_large"
+    throw new Error("the response says that it is gzip, and is not", { cause: error })
+  }
 }
 
 /** Reads a body. @returns undefined: it has more bytes, or declares more; they are not read */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { hostname } from "node:os"
+import { connect } from "node:tls"
 import { makeCertificate } from "../../test/support/certificate.ts"
 import {
   PROXY_PASSWORD,
@@ -8,6 +9,8 @@ import {
   type ForwardProxy,
 } from "../../test/support/forward-proxy.ts"
 import { freePort } from "../../test/support/ports.ts"
+import { reasonOf } from "../brokers/kafka/failure.ts"
+import { hintOf } from "../brokers/kafka/hints.ts"
 import { fetchBounded } from "./fetch-bounded.ts"
 import { fetchFailure, proxiedFetch, proxyFor, showProxy } from "./proxied-fetch.ts"
 
@@ -182,7 +185,7 @@ describe("a request to another machine", () => {
     using _ = environment(started.proxy)
     const error: unknown = await proxiedFetch("https://app.test/").catch((error: unknown) => error)
     expect(fetchFailure(error, "registry_ca_location")).toBe(
-      `its certificate is not trusted (self signed certificate); set registry_ca_location to its CA, through the proxy ${started.proxy.shown} (https_proxy)`,
+      `its certificate is self-signed, and not trusted; set registry_ca_location to its CA, through the proxy ${started.proxy.shown} (https_proxy)`,
     )
   })
 
@@ -191,5 +194,102 @@ describe("a request to another machine", () => {
     expect(await failing("http://plain.test/")).toBe(
       "HTTP_PROXY in the environment is not the URL of an HTTP proxy; set it to http://HOST:PORT, or unset it",
     )
+  })
+})
+
+const nowMs = Date.now()
+const authority = makeCertificate("Authority", { isCa: true, nowMs })
+const unknown = makeCertificate("Unknown", { isCa: true, nowMs })
+const hosts = ["localhost"]
+const UNTRUSTED = "its certificate is from a CA that is not trusted; set tls_ca to its CA"
+
+test.each([
+  [
+    "has expired",
+    makeCertificate("localhost", { issuer: authority, hosts, days: 0, nowMs }),
+    "its certificate has expired",
+  ],
+  [
+    "begins tomorrow",
+    makeCertificate("localhost", { issuer: authority, hosts, nowMs: nowMs + 2 * 86_400_000 }),
+    "its certificate is not valid yet",
+  ],
+  [
+    "is self-signed",
+    makeCertificate("localhost", { hosts, nowMs }),
+    "its certificate is self-signed, and not trusted; set tls_ca to its CA",
+  ],
+  ["is of another CA", makeCertificate("localhost", { issuer: unknown, hosts, nowMs }), UNTRUSTED],
+  [
+    "is of another CA, which comes with it",
+    { ...makeCertificate("localhost", { issuer: unknown, hosts, nowMs }), chain: unknown.pem },
+    UNTRUSTED,
+  ],
+  [
+    "is for another name",
+    makeCertificate("other", { issuer: authority, hosts: ["other.example"], nowMs }),
+    "its certificate is for another host",
+  ],
+])(
+  "a certificate that %s is refused in words, by a request and by a connection to Kafka",
+  async (_, certificate, words) => {
+    const { pem, privateKey, chain = "" } = { chain: "", ...certificate }
+    const key = privateKey.export({ type: "pkcs8", format: "pem" }).toString()
+    await using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      tls: { cert: pem + chain, key },
+      fetch: () => new Response(),
+    })
+    const refused = (error: unknown): unknown => error
+    const tls = { ca: authority.pem }
+    const asked = await proxiedFetch(`https://localhost:${server.port}/`, { tls }).catch(refused)
+    expect(fetchFailure(asked, "tls_ca")).toBe(words)
+    const failed = Promise.withResolvers<Error>()
+    const socket = connect({ host: "127.0.0.1", port: server.port!, servername: "localhost", ...tls })
+    socket.on("error", failed.resolve).on("secureConnect", () => failed.resolve(new Error("it is trusted")))
+    const error = await failed.promise
+    socket.destroy()
+    expect(reasonOf(error)).toBe(words.replace(/;.*/, ""))
+    const hint = hintOf(error, { tlsFiles: {}, hasAnswered: false }, "connect")
+    expect(hint).toBe(words.includes(";") ? "set ssl_ca_location to its CA" : undefined)
+  },
+)
+
+describe("a request of Hookline's own", () => {
+  test("says who asks, and asks for nothing compressed", async () => {
+    await using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: ({ headers }) => Response.json([headers.get("user-agent"), headers.get("accept-encoding")]),
+    })
+    const url = `http://127.0.0.1:${server.port}/`
+    const ask = async (headers: { [name: string]: string }): Promise<unknown> =>
+      (await proxiedFetch(url, { headers })).json()
+    expect(await ask({})).toEqual([expect.stringMatching(/^Hookline\/\d+\.\d+\.\d+/), "identity"])
+    expect(await ask({ "user-agent": "app/1" })).toEqual(["app/1", "identity"])
+  })
+
+  test.each([
+    ["gzip that was not asked for", "gzip", Bun.gzipSync("plain"), "plain"],
+    ["what is no gzip", "gzip", "plain", "the response says that it is gzip, and is not"],
+    [
+      "gzip of more than it may have",
+      "gzip",
+      Bun.gzipSync(" ".repeat(101)),
+      "the response is larger than 100 bytes",
+    ],
+    ["another coding", "br", "plain", 'the response has the content coding "br", which was not asked for'],
+  ])("reads a body that says it has a content coding: %s", async (_, coding, body, expected) => {
+    await using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () => new Response(body, { headers: { "Content-Encoding": coding } }),
+    })
+    const read = fetchBounded({ fetch: proxiedFetch }, `http://127.0.0.1:${server.port}/`, {
+      mostBytes: 100,
+      timeoutMs: 10_000,
+    })
+    expect(await read.then(({ bytes }) => Buffer.from(bytes).toString(), fetchFailure)).toBe(expected)
   })
 })

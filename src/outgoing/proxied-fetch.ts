@@ -1,8 +1,7 @@
 import ipaddr from "ipaddr.js"
 import { hostname, networkInterfaces } from "node:os"
-
-/** Node's codes of what a server's certificate fails by, other than those that WORDS has. */
-const CERTIFICATE = /CERT|VERIFY|SIGNATURE/
+import manifest from "../../package.json" with { type: "json" }
+import { certificateFailure } from "./certificate-failure.ts"
 
 const WORDS: { readonly [code: string]: string } = {
   ConnectionRefused: "connection refused",
@@ -11,8 +10,6 @@ const WORDS: { readonly [code: string]: string } = {
   ENOTFOUND: "host name not found",
   EAI_AGAIN: "host name not found: no DNS server answers",
   EPROTO: "TLS handshake failed; does the port expect http?",
-  CERT_HAS_EXPIRED: "its certificate has expired",
-  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 }
 
 /** A request that failed on its way through a proxy; the error's name and code are those of the cause. */
@@ -39,16 +36,21 @@ export function fetchFailure(error: unknown, caOption?: string): string {
   if (error instanceof ProxyFailure) return `${fetchFailure(error.cause, caOption)}${error.through}`
   const { name, message, code = "" } = error as Error & { readonly code?: string | number }
   if (name === "TimeoutError") return "no answer in time"
+  if (code === "UnexpectedRedirect") return "it redirects, which is not followed"
   if (code in WORDS) return WORDS[code]!
-  if (caOption !== undefined && CERTIFICATE.test(`${code}`))
-    return `its certificate is not trusted (${message}); set ${caOption} to its CA`
-  return message
+  const certificate = certificateFailure({ code, message })
+  if (certificate === undefined) return message.replace(BUNS_ADVICE, "")
+  const { words, isUntrusted } = certificate
+  return `its certificate ${words}${isUntrusted && caOption !== undefined ? `; set ${caOption} to its CA` : ""}`
 }
+
+/** It has the URL, with its query. */
+const BUNS_ADVICE = / fetching "[^]*$/
 
 /** Whether a request surely did not reach its server, by the error that it failed with. */
 export function isUnsent(error: unknown): boolean {
   const { code = "" } = error as { readonly code?: string | number }
-  return (code in WORDS && code !== "ECONNRESET") || CERTIFICATE.test(`${code}`)
+  return (code in WORDS && code !== "ECONNRESET") || certificateFailure({ code }) !== undefined
 }
 
 /** The wait that a response's Retry-After asks for (RFC 9110, 10.2.3), in milliseconds, bounded; undefined: there is none. */
@@ -65,6 +67,9 @@ export function readRetryAfter(headers: Headers, longestMs: number, nowMs = Date
 
 type Environment = { readonly [name: string]: string | undefined }
 
+/** RFC 9110, 10.1.5 */
+const USER_AGENT = `Hookline/${manifest.version}`
+
 /** A variable of the environment that names a proxy. */
 export interface ProxySetting {
   readonly variable: string
@@ -72,13 +77,22 @@ export interface ProxySetting {
   readonly url: URL | undefined
 }
 
-/** `fetch`, through the proxy of the environment. With `proxy: false` it is not. @throws Error, ProxyFailure */
+/**
+ * `fetch`, through the proxy of the environment. With `proxy: false` it is not. Of the answer nothing is decompressed: Bun
+ * prints what it can't decompress.
+ *
+ * @throws Error, ProxyFailure
+ */
 export async function proxiedFetch(url: string | URL, init: BunFetchRequestInit = {}): Promise<Response> {
   const proxy = init.proxy === false ? undefined : proxyFor(new URL(url))
-  if (proxy === undefined) return fetch(url, { ...init, proxy: false })
+  const headers = new Headers(init.headers)
+  if (!headers.has("User-Agent")) headers.set("User-Agent", USER_AGENT)
+  if (!headers.has("Accept-Encoding")) headers.set("Accept-Encoding", "identity")
+  const request = { ...init, headers, decompress: false }
+  if (proxy === undefined) return fetch(url, { ...request, proxy: false })
   if (proxy.url === undefined) throw new Error(describeUnusable(proxy))
   try {
-    const response = await fetch(url, { ...init, proxy: { url: proxy.url, respectNoProxy: false } })
+    const response = await fetch(url, { ...request, proxy: { url: proxy.url, respectNoProxy: false } })
     if (response.status !== 407) return response
     await response.body?.cancel()
     throw new Error("HTTP 407: it requires other credentials")

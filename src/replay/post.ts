@@ -14,6 +14,8 @@ export interface PostOptions {
   readonly headers?: readonly (readonly [name: string, value: string])[] | undefined
   readonly signer?: Signer | undefined
   readonly tls?: BunFetchRequestInit["tls"] | undefined
+  /** The option of the CAs that the server's certificate is checked against, where there is one. */
+  readonly caOption?: string | undefined
   /** Which addresses the URL may lead to. Default: the rule for URLs of the configuration. */
   readonly rule?: AddressRule | undefined
 }
@@ -33,7 +35,7 @@ const MOST_SHOWN = 200
  */
 function posting(
   url: URL,
-  { timeoutMs = TIMEOUT_MS, headers = [], signer, tls, rule = refusedHost }: PostOptions,
+  { timeoutMs = TIMEOUT_MS, headers = [], signer, tls, caOption, rule = refusedHost }: PostOptions,
 ): KeyedTargetOptions["attempt"] {
   const fetch = pinnedFetch(url, rule)
   return async (record, signal) => {
@@ -50,7 +52,11 @@ function posting(
       })
       return toAttempt(response, await readStart(response), steadyMs() - startedMs, url)
     } catch (error) {
-      return { outcome: "unavailable", reason: fetchFailure(error), durationMs: steadyMs() - startedMs }
+      return {
+        outcome: "unavailable",
+        reason: fetchFailure(error, caOption),
+        durationMs: steadyMs() - startedMs,
+      }
     }
   }
 }

@@ -92,6 +92,7 @@ export function postOptionsOf(values: PlannedForward["values"]): PostOptions {
     timeoutMs: timeout,
     headers,
     signer: signerOf(values),
+    caOption: "tls_ca",
     tls: readClientTls({
       ca: ["tls_ca", tls_ca],
       certificate: ["tls_certificate", tls_certificate],

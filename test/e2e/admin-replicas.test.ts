@@ -484,7 +484,9 @@ test("the problem of a replica whose CA is not trusted names the variable to set
   const text = configuration(await freePort(), [`127.0.0.1:${other.port}`], tls)
   await using running = await startHookline(text, { folder: folder.path })
   const { problem } = await running.logged(({ msg }) => msg === "replica left out")
-  expect(problem).toMatch(/^no answer: its certificate is not trusted .*; set NODE_EXTRA_CA_CERTS to its CA$/)
+  expect(problem).toMatch(
+    /^no answer: its certificate is from a CA that is not trusted; set NODE_EXTRA_CA_CERTS to its CA$/,
+  )
 })
 
 test("two replicas on one machine without a shared store: the first warns, the second does not start, and both name the store", async () => {

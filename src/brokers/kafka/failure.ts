@@ -1,4 +1,5 @@
 import { HooklineError, OptionError } from "../../errors.ts"
+import { certificateFailure, type CertificateFailure } from "../../outgoing/certificate-failure.ts"
 import { TokenFailure, TokenRejected } from "./auth/access-tokens.ts"
 
 /** Reads the client library's errors, which nest: an error may hold several, each with a cause. */
@@ -88,8 +89,14 @@ export function reasonOf(error: unknown): string {
   )
   if (unissued !== undefined) return unissued
   if (isRefused === true) return AUTHENTICATION_FAILED
+  const certificate = certificateFailureOf(error)
+  if (certificate !== undefined) return `its certificate ${certificate.words}`
   return search(error, ({ code }) => SYSTEM[String(code)]) ?? innermost(error)
 }
+
+/** What is wrong with a broker's certificate; undefined: the connection failed for another reason. */
+export const certificateFailureOf = (error: unknown): CertificateFailure | undefined =>
+  search(error, certificateFailure)
 
 const CONNECTION_RESET = "connection reset"
 const CONNECTION_CLOSED = "connection closed"

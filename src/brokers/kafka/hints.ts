@@ -1,6 +1,7 @@
 import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import type { Sasl } from "./auth/sasl.ts"
 import {
+  certificateFailureOf,
   CLIENT_CERTIFICATE,
   errorCodeOf,
   isClosed,
@@ -36,6 +37,7 @@ export function hintOf(
   if (reason === REQUIRES_TLS) return `set ${protocol(true, hasSasl)}`
   if (reason === NO_TLS || (hasTls && isSilent && phase === "connect"))
     return `the listener may not use TLS: try ${protocol(false, hasSasl)}`
+  if (certificateFailureOf(error)?.isUntrusted === true) return "set ssl_ca_location to its CA"
   const code = errorCodeOf(error)
   if (code === ERROR.UNSUPPORTED_SASL_MECHANISM) {
     const { mechanisms = [] } = responseOf<{ mechanisms?: readonly string[] }>(error) ?? {}

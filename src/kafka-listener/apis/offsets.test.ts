@@ -14,7 +14,9 @@ view.open()
 type Asked = { readonly name: string; readonly partitions: readonly object[] }
 
 /** The error code and offset of each partition, in the order of the request. */
-async function list(topics: readonly Asked[]): Promise<(readonly [number | undefined, number | undefined])[]> {
+async function list(
+  topics: readonly Asked[],
+): Promise<(readonly [number | undefined, number | undefined])[]> {
   const serve = listOffsets.serve as (request: object, context: Partial<Context>) => unknown
   const answer = (await serve({ topics }, { log: view })) as {
     topics: { partitions: { errorCode?: number; offset?: number }[] }[]
@@ -41,9 +43,11 @@ test.each<[what: string, timestamp: number, expected: readonly [number | undefin
   expect(await list([{ name: "t", partitions: [at(timestamp)] }])).toEqual([expected])
 })
 
-const TWICE = [ERROR.INVALID_REQUEST, undefined] as const
+type Answered = readonly [errorCode: number | undefined, offset: number | undefined]
 
-test.each<[what: string, topics: readonly Asked[], expected: unknown[]]>([
+const TWICE: Answered = [ERROR.INVALID_REQUEST, undefined]
+
+test.each<[what: string, topics: readonly Asked[], expected: Answered[]]>([
   ["in one list", [{ name: "t", partitions: [at(-1), at(-2)] }], [TWICE, TWICE]],
   [
     "in lists of its topic",

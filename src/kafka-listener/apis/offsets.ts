@@ -25,7 +25,8 @@ export const listOffsets = served(ListOffsets, ({ topics }, { log }) => {
         name,
         partitions: partitions.map(({ partitionIndex, timestamp }): Listed => {
           if (asked.isTwice(name, partitionIndex)) return { partitionIndex, errorCode: ERROR.INVALID_REQUEST }
-          if (timestamp < EARLIEST_PENDING_UPLOAD) return { partitionIndex, errorCode: ERROR.UNSUPPORTED_VERSION }
+          if (timestamp < EARLIEST_PENDING_UPLOAD)
+            return { partitionIndex, errorCode: ERROR.UNSUPPORTED_VERSION }
           const of = topic && { topic, partition: partitionIndex }
           const offsets = of && log.offsets(of)
           if (offsets === undefined) return { partitionIndex, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }

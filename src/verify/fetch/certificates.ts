@@ -3,6 +3,7 @@ import { within } from "../../clock/clock.ts"
 import { RecentFailures } from "./recent-failures.ts"
 import { isIssuedBy, issuerUrlOf, namesOf, readCertificates, trustIn } from "./certificate-chain.ts"
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
+import { fetchFailure } from "../../outgoing/proxied-fetch.ts"
 import type { Fetcher } from "./fetcher.ts"
 import { shortRsa } from "../schemes/public-key.ts"
 import { FetchSlots } from "./slots.ts"
@@ -98,7 +99,7 @@ export class Certificates {
       const wrong = this.#check(chain, url)
       return wrong === undefined ? chain : new Refused("wrong_claim", wrong)
     } catch (error) {
-      return new Refused("keys_unavailable", `fetching the certificate failed: ${(error as Error).message}`)
+      return new Refused("keys_unavailable", `fetching the certificate failed: ${fetchFailure(error)}`)
     }
   }
 

@@ -2,6 +2,7 @@ import { Answered, Rejected } from "../../pipeline/outcome.ts"
 import { snsAt } from "../schemes/aws-sns.ts"
 import { hasText } from "./answer.ts"
 import type { Handshake, HandshakeAnswer, HandshakeContext } from "./handshake.ts"
+import { fetchFailure } from "../../outgoing/proxied-fetch.ts"
 import { member } from "../schemes/json-body.ts"
 import { readJson } from "../../json/read.ts"
 
@@ -60,6 +61,6 @@ async function fetchConfirmation(url: string, fetch: HandshakeContext["fetch"]):
     })
     return ok ? undefined : `HTTP ${status} from SubscribeURL`
   } catch (error) {
-    return `fetching SubscribeURL failed: ${(error as Error).message}`
+    return `fetching SubscribeURL failed: ${fetchFailure(error)}`
   }
 }

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto"
 import type * as Jose from "jose"
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose"
+import { fetchFailure } from "../../outgoing/proxied-fetch.ts"
 import { WrongSetting } from "./family.ts"
 import { shortRsa } from "./public-key.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
@@ -97,4 +98,4 @@ function offTime({ claim, payload }: { claim: string; payload: JWTPayload }, now
 }
 
 const unavailable = (error: Error): Refused =>
-  new Refused("keys_unavailable", `fetching the keys failed: ${error.message}`)
+  new Refused("keys_unavailable", `fetching the keys failed: ${fetchFailure(error)}`)

@@ -1,6 +1,7 @@
 import { WrongSetting, textOf, type VerifierSettings } from "./family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"
+import { fetchFailure } from "../../outgoing/proxied-fetch.ts"
 import { member } from "./json-body.ts"
 import { readJson } from "../../json/read.ts"
 import { Refused } from "../verifier.ts"
@@ -79,7 +80,7 @@ export class PayPalApi {
       if (status === "FAILURE") return new Refused("no_match", "PayPal's API did not verify the event")
       return unavailable("response without verification_status")
     } catch (error) {
-      return unavailable((error as Error).message)
+      return unavailable(fetchFailure(error))
     } finally {
       this.#requests--
     }

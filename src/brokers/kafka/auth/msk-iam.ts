@@ -2,7 +2,7 @@ import type { HttpRequest } from "@smithy/core/protocols"
 import { within } from "../../../clock/clock.ts"
 import { parseEndpoint } from "../../../config/sections/endpoint.ts"
 import { OptionError } from "../../../errors.ts"
-import { proxiedFetch } from "../../../outgoing/proxied-fetch.ts"
+import { fetchFailure, proxiedFetch } from "../../../outgoing/proxied-fetch.ts"
 import type { KafkaOptions } from "../options.ts"
 import { AWS_CREDENTIALS_TIMEOUT_MS } from "../timeouts.ts"
 import { type AccessToken, TokenFailure, type TokenIssuer } from "./access-tokens.ts"
@@ -28,7 +28,7 @@ export function mskIam(options: KafkaOptions): TokenIssuer {
     name,
     issue: () =>
       issue().catch((cause: unknown) => {
-        throw new TokenFailure(`${name}: ${(cause as Error).message}`, { cause })
+        throw new TokenFailure(`${name}: ${fetchFailure(cause)}`, { cause })
       }),
   }
 }

@@ -3,6 +3,7 @@ import { steadyMs } from "../clock/clock.ts"
 import { rarely } from "../clock/lasting.ts"
 import { Guesses } from "../senders/guesses.ts"
 import type { Logger } from "../telemetry/log.ts"
+import { headerText } from "../senders/header-text.ts"
 import { secretTest } from "../verify/crypto.ts"
 
 export interface Access {
@@ -48,7 +49,7 @@ export function admissionBy(
   return {
     tokenIn,
     tokenOf({ headers }) {
-      const header = headers.get("authorization") ?? ""
+      const header = headerText(headers.get("authorization") ?? "")
       return tokenIn(header.startsWith("Bearer ") ? header.slice("Bearer ".length) : "")
     },
     isOwnHost: hostTest([host, ...hosts]),

@@ -1,6 +1,7 @@
 import { within } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
+import { toHeaderValue } from "../senders/header-text.ts"
 import { ApiError, problemOf } from "./api/problem.ts"
 import type { ProcessActivity } from "./api/shapes.ts"
 import { CA_VARIABLE } from "./client-tls.ts"
@@ -82,7 +83,7 @@ export class AdminClient {
   /** @throws HooklineError `unavailable` */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = {
-      Authorization: `Bearer ${this.#token}`,
+      Authorization: toHeaderValue(`Bearer ${this.#token}`),
       "Accept-Encoding": "identity",
       // its name need not be in its [admin] hosts
       Host: "localhost",

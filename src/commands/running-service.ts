@@ -9,6 +9,7 @@ import { HooklineError } from "../errors.ts"
 import { readJson } from "../json/read.ts"
 import { fetchFailure } from "../outgoing/proxied-fetch.ts"
 import { planAdmin } from "../runtime/plan/plan-part.ts"
+import { toHeaderValue } from "../senders/header-text.ts"
 import { askAdmin } from "./ask-admin.ts"
 
 /** The admin API of the service that runs with a configuration file. */
@@ -63,7 +64,7 @@ export class RunningService {
     content?: object,
   ): Promise<Answered<Static<T>>> {
     const headers = {
-      ...(this.#token !== undefined && { Authorization: `Bearer ${this.#token}` }),
+      ...(this.#token !== undefined && { Authorization: toHeaderValue(`Bearer ${this.#token}`) }),
       ...(content !== undefined && { "Content-Type": "application/json" }),
     }
     const body = content === undefined ? {} : { body: JSON.stringify(content) }

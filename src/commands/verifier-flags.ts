@@ -6,6 +6,7 @@ import { suggest } from "../config/file/nearest.ts"
 import { WrongValue } from "../config/options/option-types.ts"
 import { HooklineError } from "../errors.ts"
 import { whyUnreadable } from "../process/paths.ts"
+import { toHeaderValue } from "../senders/header-text.ts"
 import { repeatable } from "./common-flags.ts"
 import { WrongSetting, type SettingKey, type VerifierSettings } from "../verify/schemes/family.ts"
 import type { OwnProvider } from "../verify/presets/own-provider.ts"
@@ -112,7 +113,7 @@ export function readHeaders(flags: readonly string[]): Headers {
     const [, name, value] = /^([^:\s]+):(.*)$/s.exec(flag) ?? []
     try {
       if (name === undefined || value === undefined) throw new TypeError("no name and value")
-      headers.append(name, value.trim())
+      headers.append(name, toHeaderValue(value.trim()))
     } catch (error) {
       // the value may be a token
       throw new HooklineError("usage", `--header ${name ?? "…"}: is not of the form 'Name: value'`, {

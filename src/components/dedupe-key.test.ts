@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test"
+import { keysIn } from "../dedupe/key.ts"
 import { PRESETS } from "../verify/presets/presets.ts"
 import { toFamily } from "../verify/schemes/scheme-form.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
@@ -159,4 +160,10 @@ test("shopify: deliveries of one merchant action share an event id, and may have
   const key = keyOfPreset("shopify")
   expect(key(sent("orders/paid", "w1"))).toBe(key(sent("orders/paid", "w1"))!)
   expect(key(sent("orders/updated", "w2"))).not.toBe(key(sent("orders/paid", "w1")))
+})
+
+test("a header is a key by its bytes", () => {
+  const bytes = Buffer.from("Caf\u00e9")
+  const found = keyOf("header:x-id", event("{}", { "X-Id": bytes.toString("latin1") }))
+  expect(found).toBe(keysIn(["p", "header:x-id"])(bytes))
 })

@@ -4,9 +4,10 @@ import type { Event } from "../pipeline/event.ts"
 import { MINUS, QUOTE, skipSpace, startOfText, isDigit } from "../json/tokens.ts"
 import { spells, toName, type Name } from "../json/name.ts"
 import { Items } from "../json/walk.ts"
+import { headerBytes } from "../senders/header-text.ts"
 import { isForgeable, locateEventPart, type KnownSender } from "../verify/presets/event-locations.ts"
 import type { Coverage } from "../verify/schemes/family.ts"
-import { firstOf, locate, valueBy, type EventFunction } from "./extraction.ts"
+import { firstOf, locate, valueBy, type EventFunction, type ValueOf } from "./extraction.ts"
 
 /** An event's key, of fixed length and collision-resistant; undefined: it has none. */
 export type KeyOf = (event: Event) => string | undefined
@@ -85,11 +86,11 @@ function without(body: Uint8Array, name: Name): readonly Uint8Array[] {
   return [...kept, body.subarray(from)]
 }
 
-const parseFinder = (text: string): ((event: Event) => string | Uint8Array | undefined) | undefined =>
-  locate<string | Uint8Array>(text, {
+const parseFinder = (text: string): ValueOf | undefined =>
+  locate(text, {
     // the items of a list share the header; its value holds no line end
     header: (value, { list }) =>
-      value === "" ? undefined : list === undefined ? value : `${value}\n${list.index}`,
+      value === "" ? undefined : headerBytes(list === undefined ? value : `${value}\n${list.index}`),
     json: (value) => (tellsApart(value) ? value : undefined),
   })
 

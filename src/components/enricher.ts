@@ -3,6 +3,7 @@ import { oneOf } from "../config/options/option-types.ts"
 import { splice } from "../json/splice.ts"
 import { toName, type Name } from "../json/name.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
+import { headerBytes } from "../senders/header-text.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
 import { defineComponent, type ComponentContext } from "./define-component.ts"
 import { toLocalTime } from "./local-time.ts"
@@ -83,9 +84,9 @@ function keepReceived({ sender, log }: ComponentContext): Processor {
     kept.set("received_at", Buffer.from(toLocalTime(receivedAtMs)))
     kept.set("source", SOURCE)
     const type = request.headers.get("content-type")
-    if (type !== null) kept.set("received-content-type", Buffer.from(type))
+    if (type !== null) kept.set("received-content-type", headerBytes(type))
     // the Kafka protocol binding, 3.3: structured content
-    if (type !== null && /^application\/cloudevents/i.test(type)) kept.set("content-type", Buffer.from(type))
+    if (type !== null && /^application\/cloudevents/i.test(type)) kept.set("content-type", headerBytes(type))
     // an item of a list is not signed by itself
     if (list === undefined) {
       keepSignature(event, (name, value) => kept.set(name, value))

@@ -5,6 +5,7 @@ import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/tokens.ts"
 import { toText } from "../json/name.ts"
 import { copyOf, parseRawPointer } from "../json/pointer.ts"
 import { toBytes, type Event } from "../pipeline/event.ts"
+import { headerBytes } from "../senders/header-text.ts"
 import {
   EVENT_FORM,
   headerNameIn,
@@ -13,7 +14,7 @@ import {
   type KnownSender,
 } from "../verify/presets/event-locations.ts"
 
-/** Reads a value of an event, in UTF-8; undefined: the event has none. */
+/** Reads a value of an event: the bytes of a header, else UTF-8; undefined: the event has none. */
 export type ValueOf = (event: Event) => Uint8Array | undefined
 
 /** What code may give in place of a text that names a value: a function of the event. undefined: the event has none. */
@@ -126,7 +127,7 @@ export const EXTRACTION = valuesBy(
   (location) =>
     location === "path"
       ? (event) => encoder.encode(event.request.path)
-      : locate(location, { header: (value) => encoder.encode(value), json: copyOf }),
+      : locate(location, { header: headerBytes, json: copyOf }),
 )
 
 /**
@@ -136,7 +137,8 @@ export const EXTRACTION = valuesBy(
 export const EVENT_VALUE = valuesBy(
   `json:/pointer (RFC 6901), header:Name, path, path:1 (a segment), query:name, or ${EVENT_FORM}`,
   (location, sourcePath) =>
-    locateInUrl(location, sourcePath) ?? locate(location, { header: textOf, json: scalar }),
+    locateInUrl(location, sourcePath) ??
+    locate(location, { header: (value) => (value === "" ? undefined : headerBytes(value)), json: scalar }),
 )
 
 const textOf = (text: string | null | undefined): Uint8Array | undefined =>

@@ -2,6 +2,7 @@
 import { rarely } from "../clock/lasting.ts"
 import { OF_THE_CONNECTION } from "../http/submission.ts"
 import type { Event } from "../pipeline/event.ts"
+import { headerBytes } from "../senders/header-text.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { isTokenName, maskValue } from "../verify/explain/mask-text.ts"
 import { eventHeaders, type KnownSender } from "../verify/presets/event-locations.ts"
@@ -68,7 +69,7 @@ export function keepRequestHeaders(namesOf: NamesOf, log: Pick<Logger, "warn">):
     for (const name of namesOf(headers)) {
       const text = headers.get(name)
       if (text === null) continue
-      const value = Buffer.from(text)
+      const value = headerBytes(text)
       bytes += name.length + value.length
       if (++count > MOST_HEADERS || bytes > MOST_BYTES) return leftOut(log)
       keep(name, value)

@@ -4,6 +4,7 @@ import type { Processor } from "../pipeline/event.ts"
 import { deadLetterRefused } from "../pipeline/dead-letters.ts"
 import { isForAll, Rejected, STEP_REASONS, type Answered, type Outcome } from "../pipeline/outcome.ts"
 import { UNAVAILABLE, unavailable, UNPUBLISHED } from "../pipeline/service-unavailable.ts"
+import { headerText } from "../senders/header-text.ts"
 import { SMALL_BYTES, type InFlightBudget } from "./admission/budget.ts"
 import { ACCEPTED_CODINGS } from "./content-coding.ts"
 import type { Route } from "./route.ts"
@@ -124,8 +125,10 @@ const withMore = ({ status, reason, detail }: Rejected, more: Partial<Rejected>)
   new Rejected(status, reason, detail, more)
 
 /** Of a Content-Type or Content-Encoding, which the sender chooses: its begin, in quotes. */
-const quoted = (value: string): string =>
-  JSON.stringify(value.length > MOST_QUOTED ? `${value.slice(0, MOST_QUOTED)}…` : value)
+function quoted(value: string): string {
+  const text = headerText(value)
+  return JSON.stringify(text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}…` : text)
+}
 
 const MOST_QUOTED = 100
 

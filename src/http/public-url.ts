@@ -1,3 +1,4 @@
+import { headerText } from "../senders/header-text.ts"
 import type { RequestInfo } from "../pipeline/event.ts"
 
 export interface PublicUrl {
@@ -36,9 +37,9 @@ export function publicUrl(
     // each trusted proxy appends a value; earlier ones are the sender's
     const forwarded = (name: string): string | undefined => {
       const values = proxies === 0 ? [] : (headers.get(name) ?? "").split(",").map((value) => value.trim())
-      return values[Math.max(0, values.length - proxies)] || undefined
+      return headerText(values[Math.max(0, values.length - proxies)] ?? "") || undefined
     }
     const scheme = forwarded("X-Forwarded-Proto")?.toLowerCase() ?? (isTls ? "https" : "http")
-    return `${scheme}://${forwarded("X-Forwarded-Host") ?? headers.get("Host") ?? ""}`
+    return `${scheme}://${forwarded("X-Forwarded-Host") ?? headerText(headers.get("Host") ?? "")}`
   }
 }

@@ -82,7 +82,7 @@ test("a record is posted with its value's bytes, where it is from, and its own h
     ["Host", Buffer.from("evil.example")],
     ["hookline-offset", Buffer.from("0")],
     ["no token", Buffer.from("x")],
-    ["ce_id", Buffer.from("7")],
+    ["ce_id", Buffer.from("7é")],
   ] as const
   expect(await deliver(url, { ...record, value, headers })).toMatchObject({
     outcome: "delivered",
@@ -98,9 +98,9 @@ test("a record is posted with its value's bytes, where it is from, and its own h
     "hookline-timestamp": "2026-11-18T11:06:40.123Z",
     "hookline-key": "%D0%BA%D0%BB%D1%8E%D1%87%1",
     traceparent: "00-1",
-    reason: "a%0D%0Ab: %C3%BC, c",
+    reason: "a%0D%0Ab: \u00c3\u00bc, c",
     host: url.host,
-    "ce-id": "7",
+    "ce-id": "7%C3%A9",
   })
 })
 

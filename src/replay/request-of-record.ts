@@ -25,14 +25,18 @@ export const toShownTarget = (url: string | undefined): string =>
 /**
  * The headers of a record that is posted to a URL, its value being the body: `hookline-topic`, `-partition`, `-offset`,
  * `-timestamp` (ISO 8601) and `-key`, and the record's own under their names. Those of a CloudEvent in Kafka's binary mode
- * are those of HTTP's: `ce_id` is `ce-id`. Bytes that a header can't have are percent-encoded.
+ * are those of HTTP's: `ce_id` is `ce-id`. Control characters are percent-encoded; in the key and in those of a CloudEvent, as
+ * its HTTP binding has it (3.1.3.2), all that is not ASCII is.
  */
 export function headersOf(record: StoredRecord): Headers {
   const { topic, partition, offset, timestampMs, key, value } = record
   const headers = new Headers()
   for (const [name, content] of record.headers) {
     if (IS_TOKEN.test(name) && !isReserved(name.toLowerCase()))
-      headers.append(name.replace(/^ce_/, "ce-"), toHeaderValue(content))
+      headers.append(
+        name.replace(/^ce_/, "ce-"),
+        name.startsWith("ce_") ? toAscii(content) : escaped(content),
+      )
   }
   const received = headers.get("received-content-type")
   if (!headers.has("content-type") && received !== null) headers.set("content-type", received)
@@ -43,7 +47,7 @@ export function headersOf(record: StoredRecord): Headers {
   headers.set("hookline-offset", `${offset}`)
   const time = new Date(timestampMs)
   if (!Number.isNaN(time.getTime())) headers.set("hookline-timestamp", time.toISOString())
-  if (key !== undefined) headers.set("hookline-key", toHeaderValue(key))
+  if (key !== undefined) headers.set("hookline-key", toAscii(key))
   return headers
 }
 
@@ -55,7 +59,10 @@ const isReserved = (name: string): boolean =>
 
 const RESERVED = new Set([...OF_THE_CONNECTION, "accept-encoding", "host"])
 
-const toHeaderValue = (bytes: Uint8Array): string =>
+/** A value as it came, with a character for each byte. */
+const escaped = (bytes: Uint8Array, pattern = /[^\x20-\x7e\x80-\xff]/g): string =>
   asBuffer(bytes)
     .toString("latin1")
-    .replace(/[^\x20-\x7e]/g, (it) => `%${it.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`)
+    .replace(pattern, (it) => `%${it.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`)
+
+const toAscii = (bytes: Uint8Array): string => escaped(bytes, /[^\x20-\x7e]/g)

@@ -1,5 +1,5 @@
 import { timingSafeEqual, verify } from "node:crypto"
-import { joined, type Pieces } from "./pieces.ts"
+import { bytesOf, joined, type Pieces } from "./pieces.ts"
 import { ed25519 } from "./schemes/public-key.ts"
 import type { Verifier } from "./verifier.ts"
 
@@ -19,14 +19,14 @@ export function mac(algorithm: Algorithm, secret: Uint8Array): Mac {
   let keyed: Bun.CryptoHasher | undefined
   return (pieces, encoding) => {
     const hasher = (keyed ??= new Bun.CryptoHasher(algorithm, secret)).copy()
-    for (const piece of pieces) hasher.update(piece)
+    for (const piece of pieces) hasher.update(bytesOf(piece))
     return hasher.digest(encoding)
   }
 }
 
 export function sha256(pieces: Pieces, encoding: Encoding): string {
   const hasher = new Bun.CryptoHasher("sha256")
-  for (const piece of pieces) hasher.update(piece)
+  for (const piece of pieces) hasher.update(bytesOf(piece))
   return hasher.digest(encoding)
 }
 

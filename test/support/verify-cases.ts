@@ -29,7 +29,7 @@ const SECRETS: { readonly [form: string]: string } = {
   [SECRET_FORMS.whsec]: "whsec_b2J2aW91c2x5LWZha2Utc2VjcmV0LW9mLXRlc3Rz",
 }
 
-/** Of all senders whose secret both sides have: as signed, with another body, late, with another secret, without headers. */
+/** Of all senders whose secret both sides have: as signed, with another body or id, late, with another secret, without headers. */
 export async function verifyCases(): Promise<VerifyCase[]> {
   const cases: VerifyCase[] = []
   for (const provider of PROVIDER_NAMES) {
@@ -47,23 +47,28 @@ export async function verifyCases(): Promise<VerifyCase[]> {
     const settings = Object.fromEntries(
       keys.map((key) => [key, all[key as keyof typeof all]]),
     ) as VerifierSettings
-    const { headers, body } = sampleRequest(provider, { id: "evt_1", number: 7, atMs: NOW_MS })
     const signer = makeSigner(provider, settings)
-    const signed = await signer.sign({ method: "POST", url: URL_POSTED, headers, body, id: "evt_1" }, NOW_MS)
-    const sent = {
-      provider,
-      settings,
-      url: signed.url,
-      method: signed.method,
-      headers: [...signed.headers],
-      body: new TextDecoder().decode(signed.body),
-      nowMs: NOW_MS,
+    const sentWith = async (id: string) => {
+      const { headers, body } = sampleRequest(provider, { id, number: 7, atMs: NOW_MS })
+      const signed = await signer.sign({ method: "POST", url: URL_POSTED, headers, body, id }, NOW_MS)
+      return {
+        provider,
+        settings,
+        url: signed.url,
+        method: signed.method,
+        headers: [...signed.headers],
+        body: new TextDecoder().decode(signed.body),
+        nowMs: NOW_MS,
+      }
     }
+    const sent = await sentWith("evt_1")
     const others = {
       "as signed": {},
       "with another body": { body: `${sent.body} ` },
       late: { nowMs: NOW_MS + 30 * 86_400_000 },
       "without headers": { headers: [] },
+      // a character for each byte of é in UTF-8
+      "with an id that is not ASCII": await sentWith("evt_\u00c3\u00a9"),
       ...(settings.secret !== undefined && {
         "with another secret": { settings: { ...settings, secret: [`${secret.slice(0, -4)}AAAA`] } },
         "with two secrets": { settings: { ...settings, secret: [`${secret.slice(0, -4)}AAAA`, secret] } },

@@ -1,4 +1,5 @@
 import { Type } from "./shape.ts"
+import { headerText } from "../../senders/header-text.ts"
 import { adviceOn, unknownPath } from "../../verify/explain/advice.ts"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import { notJudged } from "../../verify/explain/report.ts"
@@ -238,13 +239,14 @@ async function detailOf(
 ): Promise<CaptureDetail> {
   const { url, headers, body, cameAtMs, detail, place, pipeline, bytes } = captured
   const verifications = pipeline === null ? [] : service.verifications(pipeline)
+  const texts = headers.map(([name, value]) => [name, headerText(value)] as const)
   const shown = unmasked
-    ? { url, headers, body: body ?? new Uint8Array() }
+    ? { url, headers: texts, body: body ?? new Uint8Array() }
     : await maskRequest(signedOf(captured), verifications, cameAtMs)
   const isMasked =
     shown.url !== url ||
     (body !== undefined && shown.body !== body) ||
-    shown.headers.some(([, value], at) => value !== headers[at]![1])
+    shown.headers.some(([, value], at) => value !== texts[at]![1])
   return {
     summary: summaryOf(captured),
     url: shown.url,

@@ -1,5 +1,7 @@
+import { isUtf8 } from "node:buffer"
 import { split } from "shlex"
 import { HooklineError } from "../../errors.ts"
+import { headerBytes, headerText, toHeaderValue } from "../../senders/header-text.ts"
 import { eventHeaders } from "../../verify/presets/event-locations.ts"
 import { findFamily, PROVIDER_NAMES, presetOf, usualCoverage } from "../../verify/presets/providers.ts"
 import { Header, misfit, Type, type Static } from "./shape.ts"
@@ -77,7 +79,7 @@ function ofCurl(command: string, readFile: ReadFile | undefined): PastedRequest 
 
 /** `Name:` leaves out a header that curl would add, `Name;` sends an empty one. */
 function addCurlHeader(headers: Headers, text: string): void {
-  if (!/^[^:;]+:\s*$/.test(text)) addHeader(headers, text.replace(/^([^:]+);$/, "$1:"))
+  if (!/^[^:;]+:\s*$/.test(text)) addHeader(headers, toHeaderValue(text.replace(/^([^:]+);$/, "$1:")))
 }
 
 /** As a POSIX shell takes them; nothing is expanded. */
@@ -124,8 +126,8 @@ function ofHttp(text: Buffer): PastedRequest {
     const request = index === 0 ? /^([A-Z]+) (\S+) HTTP\/[\d.]+$/.exec(line) : null
     // as GitHub lists them with a delivery
     const [, named, value] = /^Request (URL|method): *(.*)$/i.exec(line) ?? []
-    if (request !== null) [, method, url] = request
-    else if (named?.toLowerCase() === "url") url = value
+    if (request !== null) [method, url] = [request[1], headerText(request[2]!)]
+    else if (named?.toLowerCase() === "url") url = headerText(value!)
     else if (named !== undefined) method = value
     else addHeader(headers, line)
   }
@@ -169,7 +171,8 @@ function ofJson(text: string): PastedRequest {
     ? found.map(({ name, value }): [string, unknown] => [name, value])
     : Object.entries<unknown>(found)
   const headers = new Headers()
-  for (const [name, value] of pairs) for (const one of [value].flat()) addHeader(headers, `${name}: ${one}`)
+  for (const [name, value] of pairs)
+    for (const one of [value].flat()) addHeader(headers, ofLog(`${name}: ${one}`))
   return {
     method: rest.method ?? rest.httpMethod,
     url: rest.url,
@@ -179,6 +182,12 @@ function ofJson(text: string): PastedRequest {
         ? Buffer.from(body, rest.isBase64Encoded === true ? "base64" : "utf8")
         : Buffer.from(encoded, "base64"),
   }
+}
+
+/** A header in a log: it was decoded as UTF-8, or, as by Node.js, has a character for each byte, which then are UTF-8. */
+function ofLog(text: string): string {
+  const bytes = headerBytes(text)
+  return isUtf8(bytes) ? bytes.toString("latin1") : toHeaderValue(text)
 }
 
 function addHeader(headers: Headers, line: string): void {

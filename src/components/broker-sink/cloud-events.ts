@@ -1,4 +1,5 @@
 // Hot path: every event of a sink with cloudevents = binary passes here.
+import { isUtf8 } from "node:buffer"
 import { oneOf, text, type Values } from "../../config/options/option-types.ts"
 import { only } from "../../config/options/relations.ts"
 import type { Event } from "../../pipeline/event.ts"
@@ -136,9 +137,10 @@ function validSource(value: Uint8Array | undefined): Uint8Array | undefined {
   return value !== undefined && isUriReference(Buffer.from(value).toString("latin1")) ? value : undefined
 }
 
-/** CloudEvents 1.0, 3.1.1: not empty, no control characters. */
-function valid(value: Uint8Array | undefined): Buffer | undefined {
-  if (value === undefined || value.length === 0) return undefined
+/** CloudEvents 1.0, 3.1.1: not empty, no control characters. Bytes of a header that are not UTF-8 are read as Latin-1. */
+function valid(bytes: Uint8Array | undefined): Buffer | undefined {
+  if (bytes === undefined || bytes.length === 0) return undefined
+  const value = isUtf8(bytes) ? bytes : encode(asBuffer(bytes).toString("latin1"))
   for (let i = 0; i < value.length; i++) {
     const byte = value[i]!
     if (byte < 0x20 || byte === 0x7f) return undefined

@@ -1,6 +1,7 @@
 import type { Event } from "../../pipeline/event.ts"
 import type { Dropped, Rejected } from "../../pipeline/outcome.ts"
 import type { Record, RecordHeader } from "../../pipeline/record.ts"
+import { headerBytes } from "../../senders/header-text.ts"
 import { toLocalTime } from "../local-time.ts"
 
 /** Prefix of header names, as `__connect.errors.` of Kafka Connect's dead letters. */
@@ -9,8 +10,8 @@ export const ERRORS = "hookline.errors."
 const encoder = new TextEncoder()
 
 /**
- * A dead letter, see docs/dead-letters.md: the value is the body as received, decompressed; no key; UTF-8 headers with
- * the reason and origin.
+ * A dead letter, see docs/dead-letters.md: the value is the body as received, decompressed; no key; headers with the reason and
+ * origin, in UTF-8 but for the Content-Type, which is passed on byte for byte.
  *
  * @param from the pipeline, and the event's topic
  */
@@ -30,10 +31,11 @@ export function deadLetterRecord(
     topic: event.topic ?? from.topic,
     received_at: toLocalTime(receivedAtMs),
     path: request.path,
-    content_type: request.headers.get("content-type") ?? undefined,
   }
   const headers = Object.entries(fields).flatMap(([name, value]): RecordHeader[] =>
     value === undefined ? [] : [[ERRORS + name, encoder.encode(value)]],
   )
+  const type = request.headers.get("content-type")
+  if (type !== null) headers.push([`${ERRORS}content_type`, headerBytes(type)])
   return { topic, value: receivedBody, headers }
 }

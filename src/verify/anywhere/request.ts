@@ -1,5 +1,6 @@
 import type { VerificationResult, RefusedReason, SignedRequest, Verifier } from "../verifier.ts"
 import { Verified } from "../verifier.ts"
+import { headerBytes } from "../../senders/header-text.ts"
 
 interface HeaderRecord {
   readonly [name: string]: string | readonly string[] | undefined
@@ -88,10 +89,13 @@ export async function signedRequest(
   return { method, path: pathname, query: search.slice(1), headers, url: options.url ?? request.url, body }
 }
 
+/** What a framework decoded as UTF-8 is bytes again, where it shows; Node.js has a character for each byte. */
+const asBytes = (value: string): string => headerBytes(value).toString("latin1")
+
 function toHeaders(given: HeaderRecord): Headers {
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(given))
-    for (const value of [values].flat() as string[]) headers.append(name, value)
+    for (const value of [values].flat() as string[]) headers.append(name, asBytes(value))
   return headers
 }
 

@@ -1,3 +1,4 @@
+import { headerText } from "../../senders/header-text.ts"
 import { makeVerifier, type Verification } from "../presets/providers.ts"
 import { WrongSetting } from "../schemes/family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
@@ -13,7 +14,7 @@ const SHOWN_CHARACTERS = 6
 /**
  * A request as it is shown, without what would let its reader send one. Masks tokens (their length is left) and signatures
  * (six characters are): what the pipeline's Verifiers read, the secrets of their settings, and what has the name or form of
- * one.
+ * one. Values of headers become text.
  */
 export async function maskRequest(
   request: SignedRequest,
@@ -24,7 +25,7 @@ export async function maskRequest(
   const mask: Conceal = (text) => known(maskValue(text))
   const headers = [...request.headers].map(([name, value]): [string, string] => [
     name,
-    maskHeader(name, value, mask),
+    maskHeader(name, headerText(value), mask),
   ])
   const at = request.url.indexOf("?") + 1
   const url = at === 0 ? request.url : request.url.slice(0, at) + known(maskQuery(request.url.slice(at)))

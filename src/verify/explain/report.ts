@@ -1,3 +1,4 @@
+import { headerBytes } from "../../senders/header-text.ts"
 import { settle, sha256 } from "../crypto.ts"
 import { describeAfter } from "../presets/delivery-facts.ts"
 import { findFamily, makeVerifier, nameOf, presetOf } from "../presets/providers.ts"
@@ -179,7 +180,7 @@ async function received(
     ...relevant.map((name) => {
       const value = headers.get(name)!
       if (value === "") return `${name}: (empty)`
-      return `${name}: ${show(isHidden(name) ? brief(value) : visible(Buffer.from(value)))}`
+      return `${name}: ${show(isHidden(name) ? brief(value) : visible(headerBytes(value)))}`
     }),
     ...missing.map((name) => `${name}: (missing)`),
     ...(others.length === 0 ? [] : [`also: ${others.join(", ")}`]),

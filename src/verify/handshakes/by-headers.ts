@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto"
 import type { RequestInfo } from "../../pipeline/event.ts"
 import { Answered, Rejected } from "../../pipeline/outcome.ts"
+import { headerText } from "../../senders/header-text.ts"
 import { secretTest } from "../crypto.ts"
 import { echo, isSignable, json } from "./answer.ts"
 import type { Handshake, HandshakeAnswer, HandshakeContext } from "./handshake.ts"
@@ -67,7 +68,9 @@ export function dropbox(): Handshake {
 export function okta(): Handshake {
   return onGet(({ headers }) => {
     const verification = headers.get("X-Okta-Verification-Challenge")
-    return verification === null ? undefined : json("okta_challenge", { verification })
+    return verification === null
+      ? undefined
+      : json("okta_challenge", { verification: headerText(verification) })
   })
 }
 

@@ -3,6 +3,7 @@ import type { OptionsInCode } from "../../config/options/in-code.ts"
 import type { Values } from "../../config/options/option-types.ts"
 import { resolveSection, type Found } from "../../config/options/resolve.ts"
 import { defineSection } from "../../config/options/section.ts"
+import { toHeaderValue } from "../../senders/header-text.ts"
 import type { Sample } from "../samples/sample.ts"
 import type { HmacForm } from "../schemes/hmac-form.ts"
 import type { SchemeForm } from "../schemes/scheme-form.ts"
@@ -95,7 +96,7 @@ function toHmac(values: Values<Options>): HmacForm {
     header: values.header,
     query: values.query,
     list,
-    prefix: item === undefined ? values.prefix : `${item}=`,
+    prefix: item === undefined ? values.prefix && toHeaderValue(values.prefix) : `${item}=`,
     prefixOptional: values.prefix_optional === "true",
     payload,
     time,
@@ -137,6 +138,6 @@ const toPairs = (pairs: readonly string[] = []): { [name: string]: string } =>
   Object.fromEntries(
     pairs.map((pair) => {
       const [, name = "", value = ""] = /^([^=\s]+)\s*=\s*(.*)$/.exec(pair) ?? []
-      return [name, value]
+      return [name, toHeaderValue(value)]
     }),
   )

@@ -65,7 +65,7 @@ function itemOf(json: unknown): object | undefined {
   return typeof item === "object" && item !== null ? item : undefined
 }
 
-function signedFields(item: object): string {
+function signedFields(item: object): Uint8Array {
   const amount = member(item, "amount")
   const fields = [
     member(item, "pspReference"),
@@ -77,7 +77,7 @@ function signedFields(item: object): string {
     member(item, "eventCode"),
     member(item, "success"),
   ]
-  return fields.map((field) => (isScalar(field) ? String(field) : "")).join(":")
+  return Buffer.from(fields.map((field) => (isScalar(field) ? String(field) : "")).join(":"))
 }
 
 const isScalar = (value: unknown): value is string | number | boolean =>

@@ -104,7 +104,7 @@ function read({ body }: SignedRequest, topic: string): CertificateClaim | Refuse
   })
   return {
     signatures: [signature],
-    signed: [`${lines.join("\n")}\n`],
+    signed: [Buffer.from(`${lines.join("\n")}\n`)],
     timestampMs,
     id,
     certificateUrl,

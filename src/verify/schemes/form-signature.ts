@@ -81,14 +81,15 @@ function twilioBy(algorithm: Algorithm): Family {
         return new Refused("malformed", `${form.detail}, and the URL has no bodySHA256`)
       const [url, ...others] = spellings(request.url)
       const isForm = hash === undefined
-      return { signed: [url! + form], orSigned: others.map((it) => [it + form]), isForm }
+      const signed = (spelled: string): Signed => [Buffer.from(spelled + form)]
+      return { signed: signed(url!), orSigned: others.map(signed), isForm }
     },
     prepare(request) {
       if (mediaType(request.headers.get("Content-Type")) === FORM)
-        return { request, signed: [request.url + formToSign(request, true)] }
+        return { request, signed: [Buffer.from(request.url + formToSign(request, true))] }
       const hash = `bodySHA256=${sha256Hex(request.body)}`
       const url = `${request.url}${request.url.includes("?") ? "&" : "?"}${hash}`
-      return { request: { ...request, url }, signed: [url] }
+      return { request: { ...request, url }, signed: [Buffer.from(url)] }
     },
   })
 }
@@ -102,11 +103,11 @@ export function mandrill(): Family {
   return urlAndForm("X-Mandrill-Signature", "sha1", {
     read(request) {
       const form = sortedForm(request, false)
-      return form instanceof Refused ? form : { signed: [request.url + form], isForm: true }
+      return form instanceof Refused ? form : { signed: [Buffer.from(request.url + form)], isForm: true }
     },
     prepare(request) {
       const form = withHeaders(request, { "Content-Type": FORM })
-      return { request: form, signed: [form.url + formToSign(form, false)] }
+      return { request: form, signed: [Buffer.from(form.url + formToSign(form, false))] }
     },
   })
 }

@@ -1,3 +1,4 @@
+import { toHeaderValue } from "../../senders/header-text.ts"
 import { ed25519Signature, ecdsaSignature, type AsymmetricForm } from "./asymmetric.ts"
 import { textOf, WrongSetting, type Family, type VerifierSettings } from "./family.ts"
 import { hmac } from "./hmac.ts"
@@ -78,7 +79,7 @@ function layout(
   return {
     header: textOf(settings, "header"),
     algorithm: settings.algorithm,
-    prefix: settings.prefix,
+    prefix: settings.prefix && toHeaderValue(settings.prefix),
     payload,
     time: timestamp_header === undefined ? undefined : { header: timestamp_header, unit: "any" },
     id: id_header,

@@ -86,10 +86,11 @@ function readOlder({ headers, method, url, body }: SignedRequest, oldest: number
       `no X-HubSpot-Signature-v3, and ${version} is older than min_version`,
     )
   if (version === "v1") return { signatures: [signature], signed: [body] }
-  if (version === "v2") return { signatures: [signature], signed: [method + url, body] }
+  if (version === "v2") return { signatures: [signature], signed: [method, Buffer.from(url), body] }
   return new Refused("malformed", "X-HubSpot-Signature-Version is neither v1 nor v2")
 }
 
-const plainHashKey = (secret: string): Key => ({
-  expected: (signed: Signed) => sha256([secret, ...signed], "hex"),
-})
+function plainHashKey(secret: string): Key {
+  const key = Buffer.from(secret)
+  return { expected: (signed: Signed) => sha256([key, ...signed], "hex") }
+}

@@ -28,7 +28,7 @@ export function mailgun(): Family {
       read,
       write({ method, url, headers, body, id: token }, nowMs, expected) {
         const timestamp = formatTime(nowMs, "s")
-        const signature = { timestamp, token, signature: expected([timestamp + token]) }
+        const signature = { timestamp, token, signature: expected([Buffer.from(timestamp + token)]) }
         return { method, url, headers: new Headers(headers), body: withMember(body, "signature", signature) }
       },
     }),
@@ -56,7 +56,7 @@ function read({ headers, body }: SignedRequest): Claim | Refused {
   const timestampMs = parseTime(String(timestamp), "s")
   if (timestampMs === undefined) return new Refused("malformed", "signature.timestamp is not a timestamp")
   const signatures = typeof parent === "string" && parent !== "" ? [signature, parent] : [signature]
-  return { signatures, signed: [`${timestamp}${token}`], timestampMs, id: token }
+  return { signatures, signed: [Buffer.from(`${timestamp}${token}`)], timestampMs, id: token }
 }
 
 /** The object with the signature: a member of the JSON body, or all fields of a form. */

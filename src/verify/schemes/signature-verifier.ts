@@ -2,6 +2,7 @@
 import { Refused, Verified, type SignedRequest, type Verifier } from "../verifier.ts"
 import { sameText } from "../crypto.ts"
 import { joined, type Pieces } from "../pieces.ts"
+import { toHeaderValue } from "../../senders/header-text.ts"
 import { credentialVerifier } from "./credential.ts"
 import { WrongSetting, MOST_SIGNATURES } from "./family.ts"
 import { checkFreshness } from "./freshness.ts"
@@ -12,7 +13,7 @@ export type Signed = Pieces
 const PLACEHOLDERS = ["timestamp", "id", "method", "url", "body"] as const
 type PayloadPart = (typeof PLACEHOLDERS)[number]
 
-/** Values of a template's placeholders. */
+/** Values of a template's placeholders: of headers, but for the URL, which is text. */
 type PayloadParts = { readonly [part in PayloadPart]: part extends "body" ? Uint8Array : string }
 
 export type Payload = (parts: PayloadParts) => Signed
@@ -23,7 +24,7 @@ export type Payload = (parts: PayloadParts) => Signed
  * @throws WrongSetting for another name in braces, or without `{body}`
  */
 export function parsePayload(template: string): Payload {
-  const pieces = template.split(/\{(\w*)\}/)
+  const pieces = template.split(/\{(\w*)\}/).map(toHeaderValue)
   const found = new Set<string>()
   for (let i = 1; i < pieces.length; i += 2) {
     const placeholder = PLACEHOLDERS.find((it) => it === pieces[i])
@@ -42,7 +43,8 @@ export function parsePayload(template: string): Payload {
     const signed: (string | Uint8Array)[] = []
     let text = pieces[0]!
     for (let i = 1; i < pieces.length; i += 2) {
-      const value = parts[pieces[i] as PayloadPart]
+      const name = pieces[i] as PayloadPart
+      const value = name === "url" ? toHeaderValue(parts.url) : parts[name]
       if (typeof value === "string") text += value
       else {
         if (text !== "") signed.push(text)

@@ -1,4 +1,5 @@
 // Hot path: every event of a verified pipeline passes here.
+import { headerText, toHeaderValue } from "../../senders/header-text.ts"
 import { secretTest } from "../crypto.ts"
 import { credentialVerifier } from "./credential.ts"
 import {
@@ -47,7 +48,9 @@ export function token(
       return {
         sign(request) {
           if ("header" in location)
-            return withHeaders(request, { [location.header]: (location.prefix ?? "") + secret })
+            return withHeaders(request, {
+              [location.header]: toHeaderValue((location.prefix ?? "") + secret),
+            })
           if ("member" in location)
             return withHeaders({ ...request, body: withMember(request.body, location.member, secret) }, {})
           return withHeaders({ ...request, url: withQuery(request.url, location.query, secret) }, {})
@@ -127,8 +130,8 @@ function readToken({ headers, query, body }: SignedRequest, location: TokenLocat
       readMember(body, location.member) ?? new Refused("missing_header", `no ${location.member} in the body`)
     )
   const { header, prefix = "" } = location
-  const value = headers.get(header)
-  if (value === null || value === "") return new Refused("missing_header", `no ${header}`)
+  const value = headerText(headers.get(header) ?? "")
+  if (value === "") return new Refused("missing_header", `no ${header}`)
   if (prefix === "") return value
   return value.length > prefix.length && value.toLowerCase().startsWith(prefix.toLowerCase())
     ? value.slice(prefix.length)

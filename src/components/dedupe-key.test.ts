@@ -150,6 +150,14 @@ test("zendesk: a body that a trigger defines has the ticket's id, which is not t
   expect(key(sent("8350205582", '{"id":"35436","status":"solved"}'))).not.toBe(key(sent("8350205582")))
 })
 
+test("pandadoc: deliveries that differ in nothing but their id are different events, and a retry is none", () => {
+  const body = '{"event":"document_updated","data":{"id":"d1"}}'
+  const sent = (id: string) => event(body, { "X-PandaDoc-Webhook-Event-Id": id })
+  const key = keyOfPreset("pandadoc")
+  expect(key(sent("e1"))).toBe(key(sent("e1"))!)
+  expect(key(sent("e2"))).not.toBe(key(sent("e1")))
+})
+
 test("shopify: deliveries of one merchant action share an event id, and may have the same body", () => {
   const sent = (topic: string, webhook: string) =>
     event('{"id":1}', {

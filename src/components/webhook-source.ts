@@ -57,7 +57,7 @@ const OPTIONS = {
     min: 200,
     max: 299,
     default: "200",
-    doc: "Status of the answer when the event is published; several providers accept only 200.",
+    doc: "Status of the answer when the event is published; several providers accept only 200 (see providers.md).",
   }),
   response_body: text({ default: "", doc: "Body of that answer." }),
   response_content_type: text({

@@ -13,11 +13,11 @@ test.each<
   [provider: string, answer: unknown, got: readonly (string | undefined)[], next: string | undefined]
 >([
   [
-    "gitlab",
+    "gitlab-signing-token",
     [
       {
         id: 1,
-        request_headers: { "Idempotency-Key": "a" },
+        request_headers: { "webhook-id": "a", "Idempotency-Key": "a" },
         response_headers: { Date: AT },
         response_status: "200",
       },
@@ -90,6 +90,21 @@ test.each<
     },
     ["accepted", "failed"],
     undefined,
+  ],
+  [
+    "resend",
+    {
+      object: "list",
+      has_more: true,
+      data: ["success", "failed", "pending", "attempting"].map((status, at) => ({
+        id: `msg_${at}`,
+        type: "email.sent",
+        created_at: AT,
+        status,
+      })),
+    },
+    ["accepted", "failed", "pending", "pending"],
+    "msg_3",
   ],
   [
     "workos",

@@ -8,6 +8,40 @@ const TYPES = {
 }
 const DAY_MS = 24 * HOUR_MS
 
+/** Of webhooks with a secret token and with a signing token. */
+const GITLAB: Listing = {
+  title: "GitLab",
+  docs: "https://docs.gitlab.com/api/project_webhooks/",
+  api: "https://gitlab.com/api/v4",
+  auth: { kind: "header", name: "PRIVATE-TOKEN" },
+  endpoint: {
+    form: "projects/<id>/hooks/<id> or groups/<id>/hooks/<id>",
+    pattern: /^(?:projects|groups)\/[\w.%-]+\/hooks\/\d+$/,
+  },
+  list: {
+    path: "/{endpoint}/events",
+    query: { per_page: "20" },
+    items: "",
+    next: { in: "link" },
+  },
+  item: {
+    // equal to webhook-id: https://gitlab.com/gitlab-org/gitlab/-/merge_requests/230944
+    event: "/request_headers/Idempotency-Key",
+    delivery: "/id",
+    time: "/response_headers/Date",
+    got: { status: "/response_status" },
+  },
+  redeliver: {
+    path: "/{endpoint}/events/{delivery}/resend",
+    permission: "the scope api, of a maintainer",
+    perMinute: 5,
+  },
+  look: { path: "/{endpoint}", active: ["/alert_status", "executable"], url: "/url" },
+  perHour: 1000,
+  keptMs: 7 * DAY_MS,
+  latencyMs: 60_000,
+}
+
 /** By the provider's preset. */
 export const LISTINGS: { readonly [provider: string]: Listing } = {
   github: {
@@ -45,37 +79,8 @@ export const LISTINGS: { readonly [provider: string]: Listing } = {
     keptMs: 3 * DAY_MS,
     latencyMs: 60_000,
   },
-  gitlab: {
-    title: "GitLab",
-    docs: "https://docs.gitlab.com/api/project_webhooks/",
-    api: "https://gitlab.com/api/v4",
-    auth: { kind: "header", name: "PRIVATE-TOKEN" },
-    endpoint: {
-      form: "projects/<id>/hooks/<id> or groups/<id>/hooks/<id>",
-      pattern: /^(?:projects|groups)\/[\w.%-]+\/hooks\/\d+$/,
-    },
-    list: {
-      path: "/{endpoint}/events",
-      query: { per_page: "20" },
-      items: "",
-      next: { in: "link" },
-    },
-    item: {
-      event: "/request_headers/Idempotency-Key",
-      delivery: "/id",
-      time: "/response_headers/Date",
-      got: { status: "/response_status" },
-    },
-    redeliver: {
-      path: "/{endpoint}/events/{delivery}/resend",
-      permission: "the scope api, of a maintainer",
-      perMinute: 5,
-    },
-    look: { path: "/{endpoint}", active: ["/alert_status", "executable"], url: "/url" },
-    perHour: 1000,
-    keptMs: 7 * DAY_MS,
-    latencyMs: 60_000,
-  },
+  gitlab: GITLAB,
+  "gitlab-signing-token": GITLAB,
   stripe: {
     title: "Stripe",
     docs: "https://docs.stripe.com/api/events/list",
@@ -216,6 +221,42 @@ export const LISTINGS: { readonly [provider: string]: Listing } = {
     redeliver: { path: "/webhooks/{delivery}/actions/retry", permission: "read-write access" },
     perHour: 3000,
     // not documented; of the events in them it lists 18 months: https://developer.gocardless.com/api-reference/#events-list-events
+    keptMs: 30 * DAY_MS,
+    latencyMs: 2 * 60_000,
+  },
+  resend: {
+    title: "Resend",
+    docs: "https://resend.com/docs/api-reference/webhooks/list-events",
+    api: "https://api.resend.com",
+    auth: { kind: "bearer" },
+    endpoint: { form: "<webhook id>, a UUID", pattern: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/ },
+    list: {
+      path: "/webhooks/{endpoint}/events",
+      query: { limit: "100" },
+      items: "/data",
+      next: { in: "last", at: "/id", as: "after", while: "/has_more" },
+      isNewestFirst: true,
+    },
+    item: {
+      event: "/id",
+      time: "/created_at",
+      got: { at: "/status", delivered: ["success"], failed: ["failed"] },
+    },
+    redeliver: {
+      path: "/webhooks/{endpoint}/events/{delivery}/replay",
+      permission: "full access",
+      perMinute: 30,
+    },
+    look: {
+      path: "/webhooks/{endpoint}",
+      active: ["/status", "enabled"],
+      url: "/endpoint",
+      events: "/events",
+      enable: { status: "enabled" },
+    },
+    // its limit of requests a second is one for all of a team's, those that send mail included
+    perHour: 1000,
+    // not documented
     keptMs: 30 * DAY_MS,
     latencyMs: 2 * 60_000,
   },

@@ -11,7 +11,11 @@ interface Case {
   readonly answer: (request: Request) => Response | Promise<Response>
 }
 
-const ENDPOINTS: { readonly [provider: string]: string } = { github: "repos/acme/app/hooks/7" }
+const RESEND_ID = "4dd369bc-aa82-4ff3-97de-514ae3000ee0"
+const ENDPOINTS: { readonly [provider: string]: string } = {
+  github: "repos/acme/app/hooks/7",
+  resend: RESEND_ID,
+}
 
 /** A sender's API that answers so. */
 function start({ provider = "github", credentials = "obviously-fake", answer }: Case) {
@@ -153,4 +157,32 @@ test.each([0, 2, -2])(
 test("an endpoint that only the sender's own page enables is a wrong use", async () => {
   await using sender = start({ provider: "paypal", credentials: "id:secret", answer: () => status(200) })
   await expect(sender.api.enable()).rejects.toMatchObject({ code: "usage" })
+})
+
+test("Resend lists, looks, replays and enables a webhook by the requests of its documentation", async () => {
+  const said: string[] = []
+  await using sender = start({
+    provider: "resend",
+    async answer(request) {
+      const { pathname, search } = new URL(request.url)
+      said.push(`${request.method} ${pathname}${search} ${await request.text()}`.trim())
+      expect(request.headers.get("authorization")).toBe("Bearer obviously-fake")
+      return Response.json({ status: "disabled", endpoint: "https://hooks.example.com/resend", events: null })
+    },
+  })
+  await sender.api.page(0, undefined)
+  await sender.api.page(0, "msg_1")
+  expect(await sender.api.endpoint()).toMatchObject({
+    isActive: false,
+    url: "https://hooks.example.com/resend",
+  })
+  expect(await sender.api.redeliver("msg_2")).toBeUndefined()
+  await sender.api.enable()
+  expect(said).toEqual([
+    `GET /webhooks/${RESEND_ID}/events?limit=100`,
+    `GET /webhooks/${RESEND_ID}/events?limit=100&after=msg_1`,
+    `GET /webhooks/${RESEND_ID}`,
+    `POST /webhooks/${RESEND_ID}/events/msg_2/replay`,
+    `PATCH /webhooks/${RESEND_ID} {"status":"enabled"}`,
+  ])
 })

@@ -269,7 +269,7 @@ export type WebHookSourceOptions = {
   readonly maxBodyBytes?: WebHookSourceOptionsGiven["maxBodyBytes"]
   /** How long an event may take from the arrival of its body to the broker's acknowledgement; after that the sender gets 503. Default: the connection's `deliveryTimeout`; where that is not set and the preset's sender is known to give up earlier (see providers.md), less than it waits: 2500ms for one that waits 3 s. */
   readonly deliveryTimeout?: WebHookSourceOptionsGiven["deliveryTimeout"]
-  /** Status of the answer when the event is published; several providers accept only 200. Default: `200`. */
+  /** Status of the answer when the event is published; several providers accept only 200 (see providers.md). Default: `200`. */
   readonly responseStatus?: WebHookSourceOptionsGiven["responseStatus"]
   /** Body of that answer. */
   readonly responseBody?: WebHookSourceOptionsGiven["responseBody"]

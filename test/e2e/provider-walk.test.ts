@@ -57,6 +57,7 @@ test("the page shows the records of every sample that is a form or a list", () =
     "azure-eventgrid",
     "hubspot",
     "mandrill",
+    "pandadoc",
     "sendgrid",
     "twilio",
   ])

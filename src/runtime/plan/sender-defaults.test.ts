@@ -23,7 +23,7 @@ ${service}
 ${source}
 [pipeline:p:Verifier]
 provider = ${provider}
-secret = example-not-a-secret
+secret = whsec_ZXhhbXBsZS1ub3QtYS1zZWNyZXQ
 [pipeline:p:BrokerSink]
 topic = t
 `
@@ -43,6 +43,10 @@ describe("delivery_timeout", () => {
   test.each<[string, Case, number | undefined]>([
     ["is 800 ms for a sender that waits 1 s", { provider: "sentry" }, 800],
     ["is 2.5 s for one that waits 3 s", { provider: "slack" }, 2500],
+    ["is 2.5 s for one that is slow at 3 s", { provider: "ms-graph" }, 2500],
+    ["is 4.5 s for one that waits as long as the default", { provider: "recurly" }, 4500],
+    ["is 4.5 s for one of whose products one waits 5 s", { provider: "meta" }, 4500],
+    ["is the connection's for one that waits 20 s", { provider: "pandadoc" }, undefined],
     ["is the connection's for one that waits longer than its default", {}, undefined],
     [
       "is the connection's where that is given",
@@ -67,6 +71,9 @@ describe("delivery_timeout", () => {
         "delivery_timeout: slack waits 3 s; the connection's delivery_timeout is 4 s, so that it gives up before the answer; set delivery_timeout = 2500ms",
       ],
     )
+    expect(planned({ provider: "ms-graph", log: true, source: "delivery_timeout = 4s" }).warnings).toContain(
+      "delivery_timeout: ms-graph waits 3 s; delivery_timeout is 4 s, so that it gives up before the answer; set delivery_timeout = 2500ms",
+    )
     expect(planned({ provider: "slack", log: true }).warnings).toEqual([])
   })
 })
@@ -86,6 +93,7 @@ describe("max_body_bytes", () => {
 
   test.each<[Case, string | undefined]>([
     [{ log: true }, undefined],
+    [{ log: true, provider: "linear" }, undefined],
     [{ log: true, source: "max_body_bytes = 256KiB" }, "256 KiB, by max_body_bytes"],
     [{ kafka: "spool = s.sqlite" }, "1 MB, by the connection's max_request_bytes"],
     [{ log: true, service: "max_in_flight_bytes = 8MiB" }, "8 MiB, by [service] max_in_flight_bytes"],
@@ -102,7 +110,31 @@ test.each<[string, string]>([
   ["github", "github does not send again after 503: an outage"],
   [
     "sentry",
-    "sentry does not document what it sends again, and ends the subscription after 1000 timeouts in 24 h: an outage",
+    "sentry is not known to send again, and ends the subscription after 1000 timeouts in 24 h: an outage",
+  ],
+  [
+    "meta",
+    "meta sends again for 36 h (at growing intervals), and unsubscribes the app from messages of Messenger and Instagram after 1 h of failures: a longer outage",
+  ],
+  [
+    "gitlab",
+    "gitlab does not send again after 503, and disables a webhook after 4 failures in a row, of any status, for 1 min to 24 h, and after 40 until it is enabled again: an outage",
+  ],
+  [
+    "ms-graph",
+    "ms-graph sends again for 4 h, and delays notifications by 10 min when over 10 % of the answers take over 3 s, and drops them when over 15 % take over 10 s: a longer outage",
+  ],
+  [
+    "twilio",
+    "twilio does not send again after 503, except with `#rc=5&rp=all` at the end of the URL there, up to 5 times: an outage",
+  ],
+  [
+    "elevenlabs",
+    "elevenlabs does not send again after 503, except with retries enabled for the webhook there, and disables the webhook after 10 failures in a row, if none succeeded for 7 days: an outage",
+  ],
+  [
+    "anthropic",
+    "anthropic sends again at least once, and disables the endpoint after about 20 failures: a longer outage",
   ],
   [
     "slack",
@@ -113,8 +145,36 @@ test.each<[string, string]>([
     "shopify sends again for 4 h (8 times), and deletes a subscription that was made by the Admin API after 8 failures in a row: a longer outage",
   ],
 ])("%s: what an outage of Kafka loses is said, unless there is a spool", (provider, expected) => {
-  const text = `provider: ${expected} of the broker loses events; set spool of connection main${provider === "github" ? ", or add [reconcile:github]" : ""}`
+  const text = `provider: ${expected} of the broker loses events; set spool of connection main${/^git(?:hub|lab)/.test(provider) ? `, or add [reconcile:${provider}]` : ""}`
   expect(planned({ provider }).warnings).toContain(text)
   for (const other of [planned({ provider, kafka: "spool = s.sqlite" }), planned({ provider, log: true })])
     expect(other.warnings.join()).not.toContain("outage")
+})
+
+test.each(["airwallex", "recurly", "openai", "stytch", "calendly", "hmac\nheader = X-Signature"])(
+  "%s: one that repeats for a day, or of which nothing is known, brings no warning",
+  (provider) => {
+    const { warnings } = planned({ provider })
+    expect(warnings.filter((it) => it.includes("outage"))).toEqual([])
+  },
+)
+
+describe("response_status", () => {
+  test.each(["mailgun", "monday", "airwallex", "postmark\nheader = X-Token", "meta", "pandadoc"])(
+    "%s: a status other than the one that it counts is warned of",
+    (provider) => {
+      const text = (status: number): string[] =>
+        planned({ provider, log: true, source: `response_status = ${status}` }).warnings.filter((it) =>
+          it.startsWith("response_status"),
+        )
+      expect(text(204)).toEqual([
+        `response_status: ${provider.split("\n")[0]} counts only 200 as delivered: it takes 204 for a failure; set response_status = 200`,
+      ])
+      expect(text(200)).toEqual([])
+    },
+  )
+
+  test("one of a sender that takes any 2xx is not", () => {
+    expect(planned({ provider: "stripe", log: true, source: "response_status = 204" }).warnings).toEqual([])
+  })
 })

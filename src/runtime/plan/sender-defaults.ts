@@ -2,7 +2,7 @@ import type { Steps } from "../../clock/slices.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../../config/sections/delivery-timeout.ts"
 import { defaultInFlightBytes } from "../../http/admission/budget.ts"
 import { LISTINGS } from "../../reconcile/listings.ts"
-import { inBytes, inTime, type SenderFacts } from "../../verify/presets/delivery-facts.ts"
+import { describeMore, inBytes, inTime, type SenderFacts } from "../../verify/presets/delivery-facts.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 import { senderOf } from "./sender.ts"
@@ -66,6 +66,7 @@ export function* checkSenders(draft: ResolvedDraft): Steps<void> {
     if (name === undefined || facts === undefined) continue
     warnOfOutages(name, facts, pipeline, draft)
     warnOfPatience(name, facts, pipeline, draft)
+    warnOfStatus(name, facts, pipeline, draft)
     warnOfSize(name, facts, pipeline, draft)
   }
 }
@@ -75,22 +76,24 @@ const DAY_MS = 86_400_000
 /** A connection that could have a spool and has none: without one, a broker that is down is an outage for the sender. */
 function warnOfOutages(
   name: string,
-  { repeatsForMs, repeats, disables }: SenderFacts,
+  facts: SenderFacts,
   { id: pipeline, sink, processors }: ResolvedPipeline,
   { connections, reconciles, problems }: ResolvedDraft,
 ): void {
+  const { repeatsForMs, repeats, disables, disablesAfterMs = Number.POSITIVE_INFINITY } = facts
   if (reconciles.values().some(({ values }) => values.pipeline === pipeline)) return
   const id = String(connectionOf(sink, connections))
   const { kind, values, isSound } = connections.get(id) ?? {}
   const verifier = processors.findLast((it) => typeof it !== "function" && it.component.sender !== undefined)
   if (kind?.spool === undefined || isSound?.() !== true || typeof verifier !== "object") return
   if (kind.spool(values as Parameters<typeof kind.spool>[0]) !== undefined) return
-  if (repeatsForMs === undefined ? disables === undefined : repeatsForMs >= DAY_MS) return
+  if (repeatsForMs === undefined ? disables === undefined : Math.min(repeatsForMs, disablesAfterMs) >= DAY_MS)
+    return
   const how = repeats === undefined ? "" : ` (${repeats})`
   const again =
     repeatsForMs === undefined
       ? repeats === undefined
-        ? "does not document what it sends again"
+        ? "is not known to send again"
         : `sends again ${repeats}`
       : repeatsForMs === 0
         ? "does not send again after 503"
@@ -100,7 +103,7 @@ function warnOfOutages(
   const back = Object.hasOwn(LISTINGS, name) ? `, or add [reconcile:${name}]` : ""
   problems.warn(
     verifier.where("provider"),
-    `${name} ${again}${gone}: ${outage} of the broker loses events; set spool of connection ${id}${back}`,
+    `${name} ${again}${describeMore(facts)}${gone}: ${outage} of the broker loses events; set spool of connection ${id}${back}`,
   )
 }
 
@@ -118,6 +121,21 @@ function warnOfPatience(
   problems.warn(
     source.where("delivery_timeout"),
     `${name} waits ${inTime(waitsMs)}; ${isOwn ? "" : "the connection's "}delivery_timeout is ${inTime(timeoutMs)}, so that it gives up before the answer; set delivery_timeout = ${withinPatience(waitsMs)}ms`,
+  )
+}
+
+function warnOfStatus(
+  name: string,
+  { takesOnly }: SenderFacts,
+  { source }: ResolvedPipeline,
+  { problems }: ResolvedDraft,
+): void {
+  const status: unknown = source?.values.response_status
+  if (source === undefined || takesOnly === undefined || typeof status !== "number" || status === takesOnly)
+    return
+  problems.warn(
+    source.where("response_status"),
+    `${name} counts only ${takesOnly} as delivered: it takes ${status} for a failure; set response_status = ${takesOnly}`,
   )
 }
 

@@ -10,17 +10,24 @@ export interface SenderFacts {
   readonly waitsMs?: number
   /** When it makes the last attempt, in milliseconds after the first; 0: it never sends again by itself. */
   readonly repeatsForMs?: number
+  /** How its user makes it send again, or more often: `with retries enabled for the webhook there`. */
+  readonly repeatsMore?: string
   /** The attempts in a few words: `3 times: at once, after 1 and 5 min`. */
   readonly repeats?: string
   /** The statuses that it repeats, where these are not all: `429 and 5xx`, `all but 406`. */
   readonly repeatsOn?: string
+  /** The only status that counts as delivered, where these are not all 2xx. */
+  readonly takesOnly?: 200
   /** The largest body that it sends, in bytes. */
   readonly largestBytes?: number
   /** What it does to an endpoint that fails, continuing its name: `deletes the subscription after 8 failures in a row`. */
   readonly disables?: string
+  /** After how long of failures it does so, where that is less than it repeats, in milliseconds. */
+  readonly disablesAfterMs?: number
   /** Whether a repeated delivery has the id of the first. */
   readonly keepsId?: boolean
-  readonly keepsOrder?: boolean
+  /** Text: of which events. */
+  readonly keepsOrder?: boolean | string
   /** Whether each webhook has a secret of its own that the sender chooses, so that one endpoint may need several. */
   readonly secretEach?: true
   /** Members of its events that the Enricher replaces: their values are kept in record headers. */
@@ -37,28 +44,39 @@ export interface SenderFacts {
 
 /** What it does with a delivery that fails, and what it sends, in clauses that continue its name. */
 export function describeDelivery(facts: SenderFacts): string[] {
-  const { waitsMs, largestBytes, disables, keepsId, keepsOrder, secretEach } = facts
+  const { waitsMs, takesOnly, largestBytes, disables, keepsId, keepsOrder, secretEach } = facts
   const again = describeRepeats(facts)
   return [
     waitsMs !== undefined && `waits ${inTime(waitsMs)} for an answer`,
+    takesOnly !== undefined && `counts only ${takesOnly} as delivered`,
     again !== undefined && again,
     disables !== undefined && disables,
     keepsId !== undefined &&
       `a repeated delivery has ${keepsId ? "the id of the first" : "an id of its own"}`,
-    keepsOrder !== undefined && (keepsOrder ? "keeps the order" : "the order is not kept"),
+    keepsOrder !== undefined && describeOrder(keepsOrder),
     largestBytes !== undefined && `sends up to ${inBytes(largestBytes)}`,
     secretEach !== undefined && "each webhook has a secret of its own",
   ].filter((it) => it !== false)
 }
 
-function describeRepeats({ repeatsForMs, repeats, repeatsOn }: SenderFacts): string | undefined {
-  const on = repeatsOn === undefined ? "" : `, on ${repeatsOn}`
-  if (repeatsForMs === 0) return "does not send again by itself"
+const describeOrder = (keeps: boolean | string): string =>
+  keeps === false ? "the order is not kept" : `keeps the order${keeps === true ? "" : ` ${keeps}`}`
+
+function describeRepeats(facts: SenderFacts): string | undefined {
+  const { repeatsForMs, repeats, repeatsOn, repeatsMore } = facts
+  const more = describeMore(facts)
+  if (repeatsForMs === 0) return `does not send again by itself${more}`
+  const on = (repeatsOn === undefined ? "" : `, on ${repeatsOn}`) + more
   if (repeatsForMs !== undefined)
     return `sends again for ${inTime(repeatsForMs)}${repeats === undefined ? "" : `, ${repeats}`}${on}`
   if (repeats !== undefined) return `sends again ${repeats}${on}`
-  return repeatsOn === undefined ? undefined : `sends again${on}`
+  if (repeatsOn !== undefined) return `sends again${on}`
+  return repeatsMore === undefined ? undefined : `sends again more often ${repeatsMore}`
 }
+
+/** How it is made to send again, or more often, as the end of a clause; empty: not known. */
+export const describeMore = ({ repeatsForMs, repeatsMore }: SenderFacts): string =>
+  repeatsMore === undefined ? "" : `, ${repeatsForMs === 0 ? "except" : "more often"} ${repeatsMore}`
 
 /** What it does after an answer that is not a success, in clauses that continue its name; none: not known. */
 export function describeAfter(status: number, facts: SenderFacts): string[] {
@@ -67,7 +85,7 @@ export function describeAfter(status: number, facts: SenderFacts): string[] {
   const isUnknown = repeatsForMs === undefined && repeats === undefined && repeatsOn === undefined
   const again =
     repeatsForMs === 0
-      ? "does not send it again by itself"
+      ? `does not send it again by itself${describeMore(all)}`
       : !isRepeated(status, repeatsOn)
         ? `does not send it again${repeatsOn!.startsWith(ALL_BUT) ? "" : `: it does so on ${repeatsOn} only`}`
         : describeRepeats(all)

@@ -62,6 +62,12 @@ test("what a sender does after a status follows from what it repeats", () => {
   expect(
     describeAfter(503, { repeatsForMs: 28_800_000, repeatsOn: "all but 406", disables: "ends it" }),
   ).toEqual(["sends again for 8 h", "ends it"])
+  expect(describeAfter(503, { repeatsForMs: 0, repeatsMore: "with retries enabled there" })).toEqual([
+    "does not send it again by itself, except with retries enabled there",
+  ])
+  expect(describeAfter(503, { repeats: "3 times", repeatsMore: "with a policy of your own" })).toEqual([
+    "sends again 3 times, more often with a policy of your own",
+  ])
   expect(describeAfter(503, { repeatsOn: "5xx" })).toEqual(["sends it again"])
   expect(describeAfter(503, { waitsMs: 3000 })).toEqual([])
 })

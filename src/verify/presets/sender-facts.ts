@@ -10,9 +10,13 @@ const skills = (sender: string, page: "overview" | "setup"): string =>
 
 const GITLAB: readonly Documented[] = [
   {
-    source: "https://gitlab.com/gitlab-com/gl-infra/delivery/-/issues/19320",
+    source: "https://docs.gitlab.com/user/project/integrations/webhooks/",
+    repeatsForMs: 0,
+  },
+  {
+    source: "https://gitlab.com/gitlab-org/gitlab/-/merge_requests/166329",
     disables:
-      "disables a webhook after 4 failures in a row: of 5xx for 1 min to 24 h, of 4xx until it is enabled again",
+      "disables a webhook after 4 failures in a row, of any status, for 1 min to 24 h, and after 40 until it is enabled again",
   },
   {
     source: skills("gitlab", "overview"),
@@ -72,8 +76,21 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
     {
       source: skills("openai", "setup"),
       waitsMs: 20 * SECONDS,
-      repeats: "at growing intervals",
       setup: "Settings, Webhooks, Add endpoint: the URL and the events; the signing secret is shown once",
+    },
+    {
+      source: "https://platform.openai.com/docs/guides/webhooks",
+      repeatsForMs: 3 * DAYS,
+      repeats: "at growing intervals",
+    },
+  ],
+  anthropic: [
+    {
+      source: "https://platform.claude.com/docs/en/managed-agents/webhooks",
+      repeats: "at least once",
+      disables: "disables the endpoint after about 20 failures",
+      keepsId: true,
+      keepsOrder: false,
     },
   ],
   clerk: [
@@ -94,7 +111,15 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       source: "https://resend.com/docs/webhooks/retries-and-replays",
       repeatsForMs: 27 * HOURS,
       repeats: "after 5 s, 5 and 30 min, 2, 5, 10 and 10 h",
-      resends: "the dashboard: Webhooks, the endpoint, the message, Replay",
+      disables: "disables an endpoint that keeps failing",
+    },
+    {
+      source: "https://resend.com/docs/api-reference/webhooks/list-events",
+      lists: "`GET /webhooks/{webhook_id}/events`",
+    },
+    {
+      source: "https://resend.com/docs/api-reference/webhooks/replay-event",
+      resends: "`POST /webhooks/{webhook_id}/events/{event_id}/replay`",
     },
     {
       source: skills("resend", "setup"),
@@ -108,7 +133,9 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       waitsMs: 10 * SECONDS,
       repeats: "up to 10 times, at growing intervals",
       disables: "disables the endpoint after 10 failures in a row",
+      keepsOrder: true,
       resends: "the overview of an endpoint's deliveries",
+      addresses: "`3.134.238.10`, `3.129.111.220`, `52.15.118.168`, `74.220.50.0/24` and `74.220.58.0/24`",
     },
     {
       source: "https://polar.sh/docs/integrate/webhooks/endpoints",
@@ -138,6 +165,8 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   ],
   // "Webhooks are powered by Svix": https://developer.vanta.com/docs/webhooks
   vanta: [BY_SVIX, SVIX_ADDRESSES],
+  // its headers are Svix's: https://stytch.com/docs/guides/webhooks
+  stytch: [BY_SVIX, SVIX_ADDRESSES],
   stripe: [
     {
       source: "https://docs.stripe.com/webhooks/process-undelivered-events",
@@ -167,6 +196,10 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       repeatsForMs: DAYS,
       repeats: "at growing intervals",
       disables: "disables the webhook after 24 h of failures, and it has to be created anew",
+    },
+    {
+      source: "https://developer.calendly.com/api-docs/overview/webhooks/webhook-timeouts",
+      waitsMs: 15 * SECONDS,
     },
     {
       source: "https://ngrok.com/docs/integrations/webhooks/calendly-webhooks",
@@ -289,8 +322,9 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   ],
   elevenlabs: [
     {
-      source: "https://elevenlabs.io/docs/product-guides/administration/webhooks",
+      source: "https://elevenlabs.io/docs/eleven-api/resources/webhooks",
       repeatsForMs: 0,
+      repeatsMore: "with retries enabled for the webhook there",
       disables: "disables the webhook after 10 failures in a row, if none succeeded for 7 days",
       setup: "the general settings, Webhooks: the URL; the product's settings select it",
     },
@@ -311,6 +345,20 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       source: "https://docs.recurly.com/recurly-subscriptions/docs/automatic-retries",
       repeatsForMs: 3 * DAYS,
       repeats: "10 times, at growing intervals",
+    },
+    {
+      source: "https://docs.recurly.com/recurly-subscriptions/docs/overview-webhooks",
+      waitsMs: 5 * SECONDS,
+    },
+  ],
+  airwallex: [
+    {
+      source: "https://www.airwallex.com/docs/developer-tools/webhooks/webhooks-overview",
+      repeatsForMs: 3 * DAYS,
+      repeats: "at growing intervals",
+      takesOnly: 200,
+      keepsId: true,
+      resends: "the web app's list of webhook events",
     },
   ],
   buildkite: [
@@ -377,9 +425,16 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       largestBytes: 3_000_000,
     },
     {
-      source: "https://docs.360dialog.com/partner/messaging/receiving-messages-via-webhook",
-      repeatsForMs: 7 * DAYS,
+      source: "https://developers.facebook.com/docs/graph-api/webhooks/getting-started",
+      repeatsForMs: 36 * HOURS,
       repeats: "at growing intervals",
+      takesOnly: 200,
+    },
+    {
+      source: "https://developers.facebook.com/docs/messenger-platform/webhooks",
+      waitsMs: 5 * SECONDS,
+      disables: "unsubscribes the app from messages of Messenger and Instagram after 1 h of failures",
+      disablesAfterMs: HOURS,
     },
     {
       source: "https://ngrok.com/docs/integrations/webhooks/facebook-webhooks",
@@ -512,10 +567,6 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   ],
   linear: [
     {
-      source: "https://github.com/linear/linear/blob/master/packages/sdk/src/webhooks/client.ts",
-      largestBytes: 5 * MEBIBYTES,
-    },
-    {
       source: "https://ngrok.com/docs/integrations/webhooks/linear-webhooks",
       setup: "Settings, API, Create Webhook: the URL and the events; the webhook has its signing secret",
     },
@@ -547,7 +598,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       repeatsOn: "429 and 5xx",
       disables: "disables the subscription for 24 h after 3 lost events in a row",
       keepsId: true,
-      keepsOrder: true,
+      keepsOrder: "of a resource's events that have up to 55 KB",
       largestBytes: 256 * 1024,
     },
     {
@@ -568,7 +619,8 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   intercom: [
     {
       source: "https://developers.intercom.com/docs/webhooks/webhook-notifications",
-      disables: "suspends a private app's subscription after 7 days of errors",
+      disables:
+        "pauses a topic for 15 min after 1000 errors in a row within 15 min, and suspends a private app's subscription after 7 days of errors",
     },
     {
       source: "https://ngrok.com/docs/integrations/webhooks/intercom-webhooks",
@@ -600,6 +652,14 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       source: "https://github.com/calcom/docs/blob/main/pages/core-features/webhooks.mdoc",
       setup: "Settings, Developer, Webhooks: the subscriber URL, the event triggers and a secret",
     },
+  ],
+  pandadoc: [
+    {
+      source: "https://developers.pandadoc.com/docs/webhook-setup",
+      waitsMs: 20 * SECONDS,
+      takesOnly: 200,
+    },
+    { source: "https://developers.pandadoc.com/docs/webhooks-overview/", keepsId: true },
   ],
   clickup: [
     {
@@ -678,6 +738,10 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       resends: "Twilio itself, to the fallback URL, where there is one",
     },
     {
+      source: "https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides",
+      repeatsMore: "with `#rc=5&rp=all` at the end of the URL there, up to 5 times",
+    },
+    {
       source: "https://ngrok.com/docs/integrations/webhooks/twilio-webhooks",
       setup: "Phone Numbers, Manage, Active Numbers, the number: under Messaging the URL and HTTP POST",
     },
@@ -712,6 +776,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       repeatsForMs: 8 * HOURS,
       repeats: "after 5, 10 and 15 min, 1, 2 and 4 h, but not that a message was delivered",
       repeatsOn: "all but 406",
+      takesOnly: 200,
     },
     {
       source: "https://ngrok.com/docs/integrations/webhooks/mailgun-webhooks",
@@ -721,9 +786,10 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
   "ms-graph": [
     {
       source: "https://learn.microsoft.com/en-us/graph/change-notifications-delivery-webhooks",
-      waitsMs: 10 * SECONDS,
+      waitsMs: 3 * SECONDS,
       repeatsForMs: 4 * HOURS,
-      disables: "delays notifications when 10 % of the answers take over 10 s, and drops them at 15 %",
+      disables:
+        "delays notifications by 10 min when over 10 % of the answers take over 3 s, and drops them when over 15 % take over 10 s",
     },
   ],
   discord: [
@@ -756,7 +822,11 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
     {
       source: "https://docs.aws.amazon.com/sns/latest/dg/SendMessageToHttp.retry.html",
       repeatsForMs: MINUTES,
-      repeats: "3 times, at intervals of 20 s, unless the delivery policy says otherwise",
+      repeats: "3 times, at intervals of 20 s",
+    },
+    {
+      source: "https://docs.aws.amazon.com/sns/latest/dg/sns-message-delivery-retries.html",
+      repeatsMore: "with a delivery policy of the subscription, for 1 h at most",
     },
   ],
   paypal: [
@@ -846,6 +916,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
       repeatsForMs: 10 * HOURS,
       repeats: "10 times, of inbound messages",
       repeatsOn: "all but 403",
+      takesOnly: 200,
       resends: "the server's page of inbound messages",
     },
     {
@@ -875,6 +946,11 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
         "https://developer.monday.com/apps/changelog/clarification-on-retry-policies-for-webhooks-and-custom-actions",
       repeatsForMs: 30 * MINUTES,
       repeats: "every minute",
+      takesOnly: 200,
+    },
+    {
+      source: "https://developer.monday.com/apps/changelog/webhook-integration-new-3-minute-timeout-policy",
+      waitsMs: 3 * MINUTES,
     },
   ],
   mailchimp: [

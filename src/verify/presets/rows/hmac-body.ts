@@ -73,7 +73,8 @@ export const BODY_ONLY: { readonly [name: string]: Preset } = {
     title: "PandaDoc",
     scheme: { hmac: { query: "signature" } },
     docs: "https://developers.pandadoc.com/docs/webhook-verification",
-    event: { type: "json:/event" },
+    // https://developers.pandadoc.com/docs/webhooks-overview/ : since 2026-07-20
+    event: { id: "header:X-PandaDoc-Webhook-Event-Id", type: "json:/event" },
     note: "The secret is the subscription's shared key. The signature is in the URL's query: keep it if a proxy rewrites URLs.",
     body: {
       format: "json",

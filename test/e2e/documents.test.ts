@@ -3,7 +3,16 @@ import { expect, test } from "bun:test"
 import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { runToEnd } from "../support/child.ts"
-import { blocksOf, completed, pages, ROOT, textOf, type Block } from "../support/documents.ts"
+import {
+  blocksOf,
+  completed,
+  pages,
+  ROOT,
+  sectionsOf,
+  textOf,
+  unexplained,
+  type Block,
+} from "../support/documents.ts"
 import { withPemFiles } from "../support/certificate.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { freePorts } from "../support/ports.ts"
@@ -76,12 +85,14 @@ const configurations = blocks.filter(({ language }) => language === "ini")
 const files = configurations.filter((block) => nameOf(block) !== undefined)
 
 test.each([...new Set(files.map(({ page }) => page))])(
-  "%s: the files of its configuration are valid together",
+  "%s: the files of its configuration are valid together, and check warns of nothing that it does not explain",
   async (page) => {
     using folder = temporaryFolder()
     const [main, ...included] = files.filter((block) => block.page === page)
     for (const block of included) write(folder.path, nameOf(block)!, block.text)
-    expect(await check(folder.path, main!.text)).toEqual({ status: 0, errors: "" })
+    const { warnings, ...result } = await check(folder.path, main!.text)
+    expect(result).toEqual({ status: 0, errors: "" })
+    expect(unexplained(warnings, textOf(page))).toEqual([])
   },
 )
 
@@ -89,21 +100,29 @@ test.each(
   configurations
     .filter((block) => nameOf(block) === undefined)
     .map((block) => [where(block), block] as const),
-)("%s: the configuration is valid", async (_, { text }) => {
-  using folder = temporaryFolder()
-  expect(await check(folder.path, completed(text, BASE))).toEqual({ status: 0, errors: "" })
-})
+)(
+  "%s: the configuration is valid, and check warns of nothing that the page does not explain",
+  async (_, block) => {
+    using folder = temporaryFolder()
+    const { warnings, ...result } = await check(folder.path, completed(block.text, BASE))
+    expect(result).toEqual({ status: 0, errors: "" })
+    const own = sectionsOf(block.text)
+    expect(unexplained(warnings, textOf(block.page), (section) => own.has(section))).toEqual([])
+  },
+)
 
 test.each(
   blocks.filter(({ language }) => language === "diff").map((block) => [where(block), block] as const),
-)("%s: the change to pipelines.conf gives a valid configuration", async (_, { text }) => {
+)("%s: the change to pipelines.conf gives a valid configuration", async (_, { page, text }) => {
   const lines = text.split("\n")
   const before = lines.flatMap((line) => (line.startsWith("-") ? [line.slice(1)] : []))
   const after = lines.flatMap((line) => (line.startsWith("+") ? [line.slice(1)] : []))
   expect(BASE).toContain(before.join("\n"))
   using folder = temporaryFolder()
   const changed = BASE.replace(before.join("\n"), after.join("\n"))
-  expect(await check(folder.path, changed)).toEqual({ status: 0, errors: "" })
+  const { warnings, ...result } = await check(folder.path, changed)
+  expect(result).toEqual({ status: 0, errors: "" })
+  expect(unexplained(warnings, textOf(page))).toEqual([])
 })
 
 test("data in the pages can be parsed", () => {
@@ -206,7 +225,10 @@ function write(folder: string, name: string, text: string): string {
 }
 
 /** `hookline check` of a configuration whose secrets exist, variables too. */
-async function check(folder: string, text: string): Promise<{ status: number; errors: string }> {
+async function check(
+  folder: string,
+  text: string,
+): Promise<{ status: number; errors: string; warnings: readonly string[] }> {
   const env: Record<string, string> = {}
   for (const [, name] of text.matchAll(/\$\{([A-Z_]+)\}/g)) env[name!] = SECRET
   const file = write(folder, "pipelines.conf", text)
@@ -216,7 +238,8 @@ async function check(folder: string, text: string): Promise<{ status: number; er
     stderr: "pipe",
   })
   const [status, errors] = [await child.exited, await new Response(child.stderr).text()]
-  return { status, errors: errors.replaceAll(/^warning: .*\n/gm, "") }
+  const warnings = errors.match(/^warning: .*\n/gm) ?? []
+  return { status, errors: errors.replaceAll(/^warning: .*\n/gm, ""), warnings }
 }
 
 interface Session extends Disposable {

@@ -65,6 +65,31 @@ export function sectionsOf(ini: string): Map<string, string> {
   return sections
 }
 
+/** Warnings of `check` that a page or example may leave, and the words with which it has to say why. */
+const EXPLAINED: readonly (readonly [warning: RegExp, words: RegExp])[] = [
+  [/NOT VERIFIED/, /NOT VERIFIED/],
+  [/IS ONLY OBSERVED/, /IS ONLY OBSERVED/],
+  [/ADDRESSES ARE ONLY OBSERVED/, /allow_mode = observe`, of which `check` warns/],
+  [/and without TLS others on the network can read the token/, /`check` warns/],
+  [/every user of this machine can read all topics/, /every user of (?:this|the) machine/],
+  [/refused records are kept as long as the log keeps them/, /keeps a parked record for its `retention`/],
+]
+
+/**
+ * The warnings of `check` on a page's or example's configuration that it does not explain. Of an excerpt, what is warned of is
+ * its own: not a source that completes it, which verifies nobody.
+ */
+export const unexplained = (
+  warnings: readonly string[],
+  text: string,
+  isOwn: (section: string) => boolean = () => true,
+): readonly string[] =>
+  warnings.filter((it) => {
+    const section = /\[.+?\]/.exec(it)?.[0] ?? ""
+    if (it.includes("NOT VERIFIED") && !isOwn(section)) return false
+    return !EXPLAINED.some(([warning, words]) => warning.test(it) && words.test(text))
+  })
+
 /**
  * A whole configuration around a page's excerpt: its sections take the place of those with the same header in `base`, a
  * connection that of every connection, and a pipeline that lacks a source or sink gets those of `base`.

@@ -1,5 +1,6 @@
 import type { Steps } from "../../clock/slices.ts"
-import { locateEventPart } from "../../verify/presets/event-locations.ts"
+import { locateEventPart, placesOf, type KnownSender } from "../../verify/presets/event-locations.ts"
+import { nameOf, presetOf, type ProviderRef } from "../../verify/presets/providers.ts"
 import type { Coverage } from "../../verify/schemes/family.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import { senderIn, senderOf } from "./sender.ts"
@@ -39,33 +40,68 @@ export function* checkReplay({
         problems.add(where("provider"), text)
         continue
       }
-      for (const text of warningsOf(name, covers, { checksTime, dedupes, forgetsIds }))
+      const around = { sender, checksTime, dedupes, forgetsIds, lowering: loweringKey(part) }
+      for (const text of warningsOf(values.provider as ProviderRef, covers, around))
         problems.warn(where("provider"), text)
     }
   }
 }
 
-/** @param around whether the signed time is compared with the clock, a Deduplicator's key is signed, and whether a restart forgets signed ids */
-function* warningsOf(
-  sender: string,
-  { body, time, id }: Coverage,
-  { checksTime, ...around }: { checksTime: boolean; dedupes: boolean; forgetsIds: boolean },
-): Iterable<string> {
-  const isOpen = body === "none" || body === "checksum"
-  if (body === "none" && !id)
-    yield `${sender} signs no body: a captured request can be sent with any body${time && checksTime ? " until its token expires" : ", at any time"}`
-  if (body === "none" && id)
-    yield `${sender} signs no body: a request captured before its id is used can carry any body`
+interface Around {
+  /** The sender that the pipeline's last Verifier lets pass. */
+  readonly sender: KnownSender | undefined
+  /** Whether the signed time is compared with the clock. */
+  readonly checksTime: boolean
+  /** Whether a Deduplicator's key is signed. */
+  readonly dedupes: boolean
+  /** Whether a restart forgets signed ids. */
+  readonly forgetsIds: boolean
+  /** An option without which a time would be signed. */
+  readonly lowering: string | undefined
+}
+
+/** What the configuration leaves open, with what would close it. What a sender's scheme leaves open anyway is in providers.md. */
+function* warningsOf(provider: ProviderRef, { body, time, id }: Coverage, around: Around): Iterable<string> {
+  const name = nameOf(provider)
+  const again = "a captured request can be sent again"
   if (body === "checksum")
-    yield `${sender} signs the body's CRC-32 only, which other bodies can match; set verify_online = true`
-  if (body === "part") yield `${sender} signs some members of the body only; the others can be forged`
-  if (body === "form")
-    yield `${sender} signs a form's parameters without separators, so that one signed request can be split into others`
-  if (isOpen && id && around.forgetsIds)
-    yield `signed ids of ${sender} are kept in this process's memory, which a restart empties; add a Deduplicator with store = <folder> or redis://`
-  if (body === "none" && !id) return
-  if (!time && !(body === "whole" && around.dedupes))
-    yield `${sender} signs no time: a captured request can be sent again at any time; where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once`
-  if (time && !checksTime)
-    yield `the time that ${sender} signs is not checked: a captured request can be sent again ${id ? "when its id is forgotten, after 24 h" : "at any time"}; set tolerance`
+    yield `${name} signs the body's CRC-32 only, which other bodies can match; set verify_online = true`
+  if ((body === "checksum" || body === "none") && id && around.forgetsIds)
+    yield `signed ids of ${name} are kept in this process's memory, which a restart empties; add a Deduplicator with store = <folder> or redis://`
+  const signing = SIGNING[name]
+  if (signing !== undefined)
+    yield `${name} signs nothing: who captures a request can send any body; give the webhook a signing token, and set provider = ${signing}`
+  if (time && !around.checksTime)
+    yield `the time that ${name} signs is not checked: ${again} ${id ? "when its id is forgotten, after 24 h" : "at any time"}; set tolerance`
+  if (time) return
+  if (around.lowering !== undefined)
+    yield `with ${around.lowering} ${name} signs no time: ${again} at any time; remove ${around.lowering}`
+  else if (body === "whole" && !around.dedupes) {
+    const way = wayToKnow(provider, around.sender)
+    if (way !== undefined) yield `${name} signs no time: ${again} at any time; ${way}`
+  }
+}
+
+/** Presets that take the place of others that sign nothing, for webhooks that are set up so. */
+const SIGNING: { readonly [preset: string]: string | undefined } = { gitlab: "gitlab-signing-token" }
+
+/** How a Deduplicator knows a captured request again: by an id in the body; undefined: events have none there. */
+function wayToKnow(provider: ProviderRef, sender: KnownSender | undefined): string | undefined {
+  const places = sender === undefined ? [] : placesOf(sender.event, "id")
+  const place = places.find((it) => it.startsWith("json:"))
+  if (place !== undefined) return `a Deduplicator with key = ${place} takes each once`
+  const isKnown = typeof provider === "string" ? presetOf(provider) !== undefined : places.length > 0
+  return isKnown
+    ? undefined
+    : "where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once"
+}
+
+/** An option that a scheme signs no time with, and would without it. */
+function loweringKey(part: Parameters<typeof senderIn>[0]): string | undefined {
+  if (senderIn(part)?.covers?.time !== false) return undefined
+  return Object.keys(part.values).find(
+    (key) =>
+      part.values[key] !== undefined &&
+      part.component.sender?.({ ...part.values, [key]: undefined })?.covers?.time === true,
+  )
 }

@@ -91,17 +91,24 @@ describe("max_body_bytes", () => {
     expect(planned(given).max_body_bytes).toBe(expected)
   })
 
-  test.each<[Case, string | undefined]>([
+  test.each<[Case, takes: string | undefined, mend?: string]>([
     [{ log: true }, undefined],
     [{ log: true, provider: "linear" }, undefined],
+    [{ kafka: "spool = s.sqlite", source: "max_body_bytes = 25MiB" }, undefined],
     [{ log: true, source: "max_body_bytes = 256KiB" }, "256 KiB, by max_body_bytes"],
-    [{ kafka: "spool = s.sqlite" }, "1 MB, by the connection's max_request_bytes"],
+    [
+      { kafka: "spool = s.sqlite" },
+      "1 MiB, by the connection's max_request_bytes",
+      "set max_body_bytes = 25MiB, and raise max.message.bytes of the topic",
+    ],
     [{ log: true, service: "max_in_flight_bytes = 8MiB" }, "8 MiB, by [service] max_in_flight_bytes"],
-  ])("%j: what the sender's largest event exceeds is named", (given, takes) => {
+  ])("%j: what the sender's largest event exceeds is named", (given, takes, mend = "raise it") => {
     expect(planned(given).warnings).toEqual(
       takes === undefined
         ? []
-        : [`max_body_bytes: github sends up to 25 MiB; this pipeline takes ${takes}: larger events get 413`],
+        : [
+            `max_body_bytes: github sends up to 25 MiB; this pipeline takes ${takes}: larger events get 413; ${mend}`,
+          ],
     )
   })
 })

@@ -47,14 +47,16 @@ export function withSenderDefaults(pipeline: ResolvedPipeline, around: Surroundi
     : { ...pipeline, source: { ...source, values: { ...source.values, ...more } } }
 }
 
-/** What bounds bodies besides the source. */
+/** What bounds the default of bodies. */
 function mostBytes({ sink }: ResolvedPipeline, { connections, service }: Surroundings) {
   const { workers = 1, max_in_flight_bytes: budget = defaultInFlightBytes(workers) } = service.values
   const connection = connections.get(String(connectionOf(sink, connections)))
   const record = connection?.kind?.largestRecord?.(connection.values)
   return [
-    ...(record === undefined ? [] : [{ bytes: record.bytes, why: `the connection's ${record.key}` }]),
-    { bytes: budget / workers, why: "[service] max_in_flight_bytes" },
+    ...(record === undefined
+      ? []
+      : [{ bytes: record.bytes, why: `the connection's ${record.key}`, isOfRequests: true }]),
+    { bytes: budget / workers, why: "[service] max_in_flight_bytes", isOfRequests: false },
   ]
 }
 
@@ -148,12 +150,18 @@ function warnOfSize(
   const { source } = pipeline
   const bytes: unknown = source?.values.max_body_bytes
   if (source === undefined || largestBytes === undefined || typeof bytes !== "number") return
-  const [least] = [...mostBytes(pipeline, draft), { bytes, why: "max_body_bytes" }].toSorted(
-    (a, b) => a.bytes - b.bytes,
-  )
-  if (least!.bytes >= largestBytes) return
+  if (bytes >= largestBytes) return
+  const own = { bytes, why: "max_body_bytes", isOfRequests: false }
+  const [least = own] = source.isGiven("max_body_bytes")
+    ? []
+    : mostBytes(pipeline, draft).toSorted((a, b) => a.bytes - b.bytes)
+  const largest = inBytes(largestBytes)
+  // a record over the limit of requests is sent in one of its own
+  const mend = least.isOfRequests
+    ? `set max_body_bytes = ${largest.replace(" ", "")}, and raise max.message.bytes of the topic`
+    : "raise it"
   draft.problems.warn(
     source.where("max_body_bytes"),
-    `${name} sends up to ${inBytes(largestBytes)}; this pipeline takes ${inBytes(least!.bytes)}, by ${least!.why}: larger events get 413`,
+    `${name} sends up to ${largest}; this pipeline takes ${inBytes(bytes)}, by ${least.why}: larger events get 413; ${mend}`,
   )
 }

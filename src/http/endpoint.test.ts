@@ -211,6 +211,82 @@ test("an unverified body that is waited for counts by its seconds", async () => 
   expect((await post(it.url)).status).toBe(429)
 })
 
+/** The same, whose check costs little. */
+const quick: GivenRoute = {
+  ...verifying,
+  quickCheck: { needsBody: true, isSigned: (headers) => headers.has("X-Signature") },
+}
+const SIGNED = { "X-Signature": "right" }
+const FORGED = { "X-Signature": "wrong" }
+
+/** A limit of which 127.0.0.1 has used more than all. */
+function overrun(): UnverifiedLimit {
+  const limit = new UnverifiedLimit({ perSecond: 10, now: () => 0 })
+  limit.refused("127.0.0.1", 1000)
+  return limit
+}
+
+/** Gives the answers of a request with each of these, in order. */
+async function answersOf(url: string, requests: readonly RequestInit[]): Promise<number[]> {
+  const statuses: number[] = []
+  for (const request of requests) statuses.push((await post(url, request)).status)
+  return statuses
+}
+
+test("beyond the limit what is signed is accepted, and what is not, or forged, gets 429", async () => {
+  await using it = serve({ ...quick, unverifiedLimit: overrun() })
+  const requests = [{}, { headers: FORGED }, { headers: SIGNED }, {}, { headers: FORGED }]
+  expect(await answersOf(it.url, requests)).toEqual([429, 429, 200, 429, 429])
+  expect((await post(it.url, { headers: FORGED })).headers.get("retry-after")).toBe("1")
+  expect(it.log.map(({ reason }) => reason)).toEqual(Array(5).fill("unverified_rate_limited"))
+})
+
+test("beyond the limit a large body is read while half of the memory is free, and a small one always", async () => {
+  const large = { headers: SIGNED, body: "x".repeat(20_000) }
+  const unverifiedLimit = overrun()
+  await using it = serve({ ...quick, unverifiedLimit }, { maxInFlightBytes: 100_000 })
+  expect(await answersOf(it.url, [large])).toEqual([200])
+  using slow = await openSocket(it.port)
+  slow.send(head("X-Signature: right", "Content-Length: 49000"))
+  using slower = await openSocket(it.port)
+  slower.send(`${head("X-Signature: right", "Content-Length: 16000")}x`)
+  while (it.servers.inFlight().bytes < 50_000) await Bun.sleep(1)
+  expect(await answersOf(it.url, [large, { headers: SIGNED }])).toEqual([429, 200])
+})
+
+test("beyond the limit a compressed body is decompressed for a sender that was verified within a minute", async () => {
+  const compressed = (signature: object): RequestInit => ({
+    body: gzipSync("{}"),
+    headers: { "Content-Encoding": "gzip", ...signature },
+  })
+  await using unknown = serve({ ...quick, unverifiedLimit: overrun() })
+  expect(await answersOf(unknown.url, [compressed(SIGNED)])).toEqual([429])
+
+  const unverifiedLimit = new UnverifiedLimit({ perSecond: 1, now: () => 0 })
+  await using it = serve({ ...quick, unverifiedLimit })
+  expect((await post(it.url, compressed(SIGNED))).status).toBe(200)
+  unverifiedLimit.refused("127.0.0.1", 1000)
+  expect(await answersOf(it.url, [compressed(SIGNED), compressed(FORGED)])).toEqual([200, 401])
+})
+
+test("beyond the limit a compressed body is read as any other where headers alone verify", async () => {
+  const { handle } = verifying
+  const quickCheck = { ...quick.quickCheck!, needsBody: false }
+  await using it = serve({ verifiesSenders: true, handle: handle!, quickCheck, unverifiedLimit: overrun() })
+  const request = { body: gzipSync("{}"), headers: { "Content-Encoding": "gzip", ...SIGNED } }
+  expect(await answersOf(it.url, [request])).toEqual([200])
+})
+
+test("where verifying is expensive, a sender verified within a minute is exempt, whether it was refused before or not", async () => {
+  await using unknown = serve({ ...verifying, unverifiedLimit: overrun() })
+  expect(await answersOf(unknown.url, [{ headers: SIGNED }])).toEqual([429])
+
+  const unverifiedLimit = new UnverifiedLimit({ perSecond: 1, now: () => 0 })
+  await using it = serve({ ...verifying, unverifiedLimit })
+  const requests = [{ headers: SIGNED }, {}, {}, {}, {}, {}, { headers: SIGNED }]
+  expect(await answersOf(it.url, requests)).toEqual([200, 401, 401, 401, 401, 401, 200])
+})
+
 test.each<[string, Handler["handle"]]>([
   ["a fault of this side", async () => unavailable("unverified_keys_unavailable")],
   ["a refusal of a verified sender", async ({ request }) => ((request.isVerified = true), unverified)],
@@ -234,6 +310,7 @@ test.each([
       methods: [],
       outcomes: [],
       verifiesSenders: false,
+      quickCheck: undefined,
       response: { body: "[accepted]", contentType: "text/plain" },
       handle: async () => accepted,
     }

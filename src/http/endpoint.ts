@@ -4,18 +4,18 @@ import type { Deadlines } from "../clock/deadlines.ts"
 import type { Steps } from "../clock/slices.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
-import { Event, type RequestInfo } from "../pipeline/event.ts"
+import { Event } from "../pipeline/event.ts"
 import type { SenderLimits } from "../pipeline/compose.ts"
 import type { OutcomeLog } from "../pipeline/outcome-log.ts"
 import type { Outcome, Rejected } from "../pipeline/outcome.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
-import { SMALL_BYTES, type InFlightBudget, type Reservation } from "./admission/budget.ts"
+import type { InFlightBudget, Reservation } from "./admission/budget.ts"
 import { Arrivals } from "./admission/rate-limit.ts"
+import { UnverifiedRequests } from "./admission/unverified-requests.ts"
 import {
   type AcceptedAnswer,
   acceptedAnswer,
   bodyRefusal,
-  costOf,
   KNOWN_REFUSALS,
   methodNotAllowed,
   problem,
@@ -74,7 +74,7 @@ export class PipelineEndpoint implements SenderLimits {
   readonly #deps: EndpointDeps
   readonly #shape: Shape
   readonly #outcomes: OutcomeLog
-  readonly #unverifiedLimit: Route["unverifiedLimit"]
+  readonly #unverified: UnverifiedRequests | undefined
   #arrivals: Arrivals | undefined
 
   constructor(route: Route, deps: EndpointDeps) {
@@ -83,7 +83,7 @@ export class PipelineEndpoint implements SenderLimits {
     this.#deps = deps
     this.#shape = shapeOf(route, deps)
     this.#outcomes = deps.outcomes(pipeline)
-    this.#unverifiedLimit = handler.verifiesSenders ? route.unverifiedLimit : undefined
+    this.#unverified = UnverifiedRequests.of(route)
     this.#outcomes.begin(this.#shape.accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
   }
 
@@ -115,13 +115,13 @@ export class PipelineEndpoint implements SenderLimits {
       const coding = headers.get("content-encoding")
       const decode = coding === null ? undefined : decoderFor(coding)
       if (decode === "unknown") return this.#answer(info, wrongCoding(coding!))
+      info.isEncoded = decode !== undefined
       let limited = handler.verifiesSenders ? undefined : this.#limitRate()
       if (limited instanceof Promise) limited = await limited
       if (limited !== undefined) return this.#answer(info, limited)
 
-      // unknown once the connection has broken
-      if (this.#unverifiedLimit !== undefined && !isSmall(headers.get("content-length")))
-        void info.remoteAddress
+      const unread = this.#unverified?.refuseUnread(info, budget)
+      if (unread !== undefined) return this.#answer(info, unread)
       const receivedAtMs = firstCameAtMs ?? Date.now()
       // Bun's idle timeout closes without an answer and is imprecise: it must not fire before the body timeout
       const slowBodies = bodyTimeoutMs > (IDLE_TIMEOUT_S * 1000) / 2
@@ -131,8 +131,7 @@ export class PipelineEndpoint implements SenderLimits {
       let decoding: number | undefined
       if (decode !== undefined && typeof body !== "string") {
         decoding = body.length
-        // its address may have used the limit up meanwhile
-        const late = this.#limited(info)
+        const late = this.#unverified?.refuseEncoded(info)
         if (late !== undefined) return this.#answer(info, late, body.length)
         body = decodeBody(body, decode, reservation, route.maxBodyBytes)
       }
@@ -161,13 +160,13 @@ export class PipelineEndpoint implements SenderLimits {
   }
 
   /** Where the pipeline verifies senders, only verified events count against the rate limit. */
-  whenVerified(info: RequestInfo): Rejected | undefined | Promise<Rejected | undefined> {
-    if (this.#unverifiedLimit?.isWatching === true) this.#unverifiedLimit.verified(info.remoteAddress)
+  whenVerified(info: ReceivedRequest): Rejected | undefined | Promise<Rejected | undefined> {
+    this.#unverified?.verified(info)
     return this.#limitRate()
   }
 
   /** Refuses by the connection and the headers, before any work. */
-  #unseen(request: Request, info: RequestInfo): Rejected | undefined {
+  #unseen(request: Request, info: ReceivedRequest): Rejected | undefined {
     const { allows, handler } = this.route
     if (request.method !== "POST" && !handler.methods.includes(request.method)) return this.#shape.wrongMethod
     // several Host headers arrive as a list; proxies and servers may each pick another
@@ -175,16 +174,8 @@ export class PipelineEndpoint implements SenderLimits {
     if (this.#deps.draining.aborted) return REFUSALS.draining
     return (
       (allows === undefined ? undefined : this.#checkAddress(allows(info.remoteAddress))) ??
-      this.#limited(info)
+      this.#unverified?.refuse(info)
     )
-  }
-
-  #limited(info: RequestInfo): Rejected | undefined {
-    if (this.#unverifiedLimit?.isWatching !== true) return undefined
-    const waitS = this.#unverifiedLimit.wait(info.remoteAddress)
-    if (waitS <= 0) return undefined
-    const unverified = this.route.limits?.unverified
-    return tooMany("unverified_rate_limited", waitS, `${unverified}; this address has to wait ${waitS} s`)
   }
 
   /** @param isAllowed undefined: not known yet */
@@ -232,11 +223,9 @@ export class PipelineEndpoint implements SenderLimits {
   ): Response {
     const isSendersFault =
       (outcome.kind === "rejected" || outcome.kind === "answered") && outcome.status < 500
-    if (isSendersFault && info.isVerified !== true && this.#unverifiedLimit !== undefined) {
-      const cost = costOf(outcome, mostBytes, info.startedMs)
-      if (cost > 0) this.#unverifiedLimit.refused(info.remoteAddress, cost)
-    }
-    return this.#answer(info, outcome, bytes, event)
+    const counts = isSendersFault && info.isVerified !== true && this.#unverified !== undefined
+    const answered = counts ? this.#unverified.unverified(info, outcome, mostBytes) : outcome
+    return this.#answer(info, answered, bytes, event)
   }
 }
 
@@ -248,9 +237,6 @@ function shapeOf({ maxBodyBytes, response, handler }: Route, deps: EndpointDeps)
     wrongMethod: methodNotAllowed(handler.methods),
   }))
 }
-
-const isSmall = (contentLength: string | null): boolean =>
-  contentLength !== null && Number(contentLength) <= SMALL_BYTES
 
 /**
  * The handlers of routes that share a listener.

@@ -1,6 +1,7 @@
 // Hot path: made for every event; members that are not read cost nothing.
 import { steadyMs } from "../clock/clock.ts"
 import type { RequestInfo } from "../pipeline/event.ts"
+import type { Rejected } from "../pipeline/outcome.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
 import { publicUrl } from "./public-url.ts"
 import { senderBehind, type Sender } from "../senders/addresses.ts"
@@ -20,6 +21,10 @@ export class ReceivedRequest implements RequestInfo {
   readonly startedMs = steadyMs()
   isVerified = false
   failedVerification = false
+  /** Whether its body is compressed. */
+  isEncoded = false
+  /** What it is answered unless it is verified: its sender has sent too many that were not. */
+  overLimit: Rejected | undefined
   readonly firstCameAtMs: number | undefined
   readonly isInjected: boolean
   trace: Trace | undefined

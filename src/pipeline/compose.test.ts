@@ -5,6 +5,7 @@ import { eventOf, IN_TIME } from "../../test/support/event.ts"
 import { composePipeline } from "./compose.ts"
 import type { Processor, Publisher } from "./event.ts"
 import { Accepted, Answered, Dropped, Rejected, type Outcome } from "./outcome.ts"
+import { indexed } from "../reconcile/outcome-index.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
 import { Deadlines } from "../clock/deadlines.ts"
@@ -37,8 +38,8 @@ const compose = (
     log: new RequestLog(pino({}, stream)),
     partsLog: pino({}, stream),
   })
-  const { admit, outcomes, verifiesSenders } = handler
-  return { handle: handler.handle.bind(handler), admit, outcomes, verifiesSenders, lines }
+  const { admit, outcomes, verifiesSenders, quickCheck } = handler
+  return { handle: handler.handle.bind(handler), admit, outcomes, verifiesSenders, quickCheck, lines }
 }
 
 const fault = (): never => {
@@ -124,6 +125,45 @@ test.each<[string, number | undefined, (boolean | undefined)[], boolean]>([
     expect(handler.verifiesSenders).toBe(verifiesSenders)
   },
 )
+
+const checking = (quickCheck: Processor["quickCheck"]): Processor =>
+  Object.assign<Processor, Partial<Processor>>((event) => event, { quickCheck })
+const byBody = { needsBody: true, isSigned: (headers: Headers) => headers.has("X-Signature") }
+const byHeaders = { needsBody: false, isSigned: (headers: Headers) => headers.has("X-Token") }
+
+test.each<[string, number | undefined, readonly Processor[], boolean | undefined]>([
+  ["nothing verifies", undefined, [checking(byBody)], undefined],
+  ["the source verifies", 0, [checking(byBody)], undefined],
+  ["one verifies quickly", 1, [checking(byHeaders), pass], false],
+  ["another one that verifies does not do so quickly", 2, [checking(byHeaders), pass], undefined],
+  ["two verify quickly", 2, [checking(byHeaders), checking(byBody), pass], true],
+])("where %s, a quick check needs the body: %p", (_what, verifiedFrom, processors, needsBody) => {
+  expect(compose(processors, { verifiedFrom }).quickCheck?.needsBody).toBe(needsBody)
+})
+
+test("a request may pass a quick check that has what each of the verifying steps looks for", () => {
+  const { quickCheck } = compose([checking(byHeaders), checking(byBody)], { verifiedFrom: 2 })
+  const isSigned = (headers: Record<string, string>) => quickCheck?.isSigned(new Headers(headers))
+  expect([isSigned({ "X-Token": "t" }), isSigned({ "X-Token": "t", "X-Signature": "s" })]).toEqual([
+    false,
+    true,
+  ])
+})
+
+test("a pipeline whose outcomes are indexed has all of its handler", () => {
+  const handler = composePipeline({
+    pipeline: "p",
+    processors: [checking(byBody)],
+    publish: accepts,
+    verifiedFrom: 1,
+    deadlines: new Deadlines(5000),
+    metrics: new Metrics().pipeline("p"),
+    log: new RequestLog(pino({ enabled: false })),
+    partsLog: pino({ enabled: false }),
+  })
+  const { verifiesSenders, quickCheck } = indexed(handler, "/id", { add() {} })
+  expect([verifiesSenders, quickCheck?.needsBody]).toEqual([true, true])
+})
 
 test("a refusal of the verified sender ends the event there, also after the last step", async () => {
   const limited = new Rejected(429, "rate_limited", "Later.")

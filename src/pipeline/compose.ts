@@ -17,6 +17,7 @@ import {
   type Ended,
   type Outcome,
 } from "./outcome.ts"
+import { joinChecks, type QuickCheck } from "./quick-check.ts"
 
 /** @internal The parts of a pipeline after its source. */
 export interface Parts {
@@ -49,6 +50,8 @@ export interface Handler {
   readonly handle: (event: Event, limits?: SenderLimits) => Promise<Outcome>
   /** Whether a processor verifies senders. */
   readonly verifiesSenders: boolean
+  /** Of all that a request passes until its sender is verified; undefined: that may take more, or senders are not verified. */
+  readonly quickCheck: QuickCheck | undefined
   /** The answer for accepted events where the source has no body of its own. */
   readonly response: Processor["response"]
   /** What its parts say that they may end events with. */
@@ -72,6 +75,8 @@ class ComposedPipeline implements Handler, ListSteps, DeadLetters {
   readonly methods: Handler["methods"]
   readonly response: Handler["response"]
   readonly verifiedFrom: number | undefined
+  readonly verifiesSenders: boolean
+  readonly quickCheck: QuickCheck | undefined
   readonly steps: readonly Bounded<Passed>[]
   readonly publish: Bounded<Accepted | Rejected>
   readonly deadLetter: Publisher["deadLetter"]
@@ -88,6 +93,8 @@ class ComposedPipeline implements Handler, ListSteps, DeadLetters {
     this.methods = methodsOf(processors)
     this.response = processors.find(({ response }) => response !== undefined)?.response
     this.verifiedFrom = verifiedFrom
+    this.verifiesSenders = verifiedFrom !== undefined && verifiedFrom > 0
+    this.quickCheck = joinChecks(processors.slice(0, verifiedFrom ?? 0).map((it) => it.quickCheck))
     this.steps = processors.map((it, n) =>
       bounded(it, `processor ${n + 1}${it.name === "" ? "" : ` (${it.name})`}`),
     )
@@ -98,10 +105,6 @@ class ComposedPipeline implements Handler, ListSteps, DeadLetters {
     this.outcomes = knownOutcomes(parts)
     const isBounded = [...processors, publish].every((it) => it.isBounded === true)
     this.#unbounded = isBounded ? undefined : parts
-  }
-
-  get verifiesSenders(): boolean {
-    return this.verifiedFrom !== undefined && this.verifiedFrom > 0
   }
 
   // Hot path: synchronous processors cost no promise; the only await is the acknowledgement's.

@@ -2,42 +2,14 @@
 import { steadyMs } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
-import type { Trace } from "../telemetry/traces/trace.ts"
+import type { QuickCheck } from "./quick-check.ts"
 import type { DedupeKey } from "./record.ts"
+import type { RequestInfo } from "./request-info.ts"
 import { TOPIC_NAME } from "./topic-name.ts"
 import type { TopicSchemas } from "./topic-schemas.ts"
 import type { Accepted, Admission, Dropped, Ended, Outcome, Rejected } from "./outcome.ts"
 
-/** A webhook request without its body. */
-export interface RequestInfo {
-  /** In log lines about the request and in refusals: Hookline's own, or the one that a trusted proxy gave. */
-  readonly id: string
-  readonly method: string
-  /** Path of the request target, as sent, without the query. */
-  readonly path: string
-  /** Query of the request target, as sent, without the `?`; empty if none. */
-  readonly query: string
-  /** The URL that the sender used, by configuration and trusted proxies, see http/public-url.ts. */
-  readonly url: string
-  readonly headers: Headers
-  /**
-   * The sender's address: the connection's, or from a trusted proxy's header. `unknown` if the proxy names none, or if
-   * first read after the sender has disconnected.
-   */
-  readonly remoteAddress: string
-  /** True after the last verifying step; with `tls_client_ca` for all steps. */
-  isVerified?: boolean
-  /** @internal The connection's own address; undefined: unknown. */
-  readonly peerAddress?: string | undefined
-  /** @internal When it first came, in milliseconds since 1970: of a captured request that runs again, verified by that time. */
-  readonly firstCameAtMs?: number | undefined
-  /** @internal Whether it is an event as its sender's API lists it, fetched by this program: not signed. */
-  readonly isInjected?: boolean
-  /** Set by a Verifier in mode observe on an unverified request, which may be forged. */
-  failedVerification?: boolean
-  /** @internal undefined: not traced. */
-  readonly trace?: Trace | undefined
-}
+export type { RequestInfo } from "./request-info.ts"
 
 /** The place of an item in a list. */
 interface ListPlace {
@@ -277,6 +249,8 @@ export interface Processor {
   readonly splits?: boolean
   /** Whether only verified senders' requests pass; set from the component. */
   readonly verifies?: boolean
+  /** @internal Of a processor that verifies; undefined: checking a request takes more. */
+  readonly quickCheck?: QuickCheck | undefined
 }
 
 /** The end of a pipeline: resolves with the outcome; Accepted only once the event is durably published. */

@@ -154,6 +154,7 @@ test.each<[string, string, { isVerified?: boolean; failedVerification?: boolean 
     admit: undefined,
     methods: [],
     verifiesSenders: true,
+    quickCheck: undefined,
     response: undefined,
     outcomes: [],
     handle: async () => outcome,

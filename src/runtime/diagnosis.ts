@@ -278,6 +278,7 @@ const NO_HANDLER: Handler = {
   methods: [],
   handle: () => Promise.reject(new HooklineError("internal", "a diagnosis handles no event")),
   verifiesSenders: false,
+  quickCheck: undefined,
   response: undefined,
   outcomes: [],
 }

@@ -59,6 +59,29 @@ test("who sent something verified within a minute does not wait", () => {
   expect(limit.wait("192.0.2.1")).toBe(1)
 })
 
+test("who sent something verified before it was refused for the first time does not wait either", () => {
+  const { limit, at } = limitOf(10)
+  limit.verified("192.0.2.1")
+  at(59_000)
+  refuse(limit, "192.0.2.1", 5000)
+  expect(limit.wait("192.0.2.1")).toBe(0)
+  // each second of verified requests begins the minute again
+  limit.verified("192.0.2.1")
+  at(118_000)
+  expect(limit.wait("192.0.2.1")).toBe(0)
+  at(119_000)
+  refuse(limit, "192.0.2.1", 10)
+  expect(limit.wait("192.0.2.1")).toBe(1)
+})
+
+test("no more verified senders are remembered than may be: who was verified longest ago is forgotten", () => {
+  const { limit } = limitOf(1, 1000)
+  for (let n = 0; n < 5000; n++) limit.verified(`10.0.${n >> 8}.${n & 255}`)
+  refuse(limit, "10.0.0.0", 1)
+  refuse(limit, "10.0.19.135", 1)
+  expect(["10.0.0.0", "10.0.19.135"].map((it) => limit.wait(it))).toEqual([1, 0])
+})
+
 test("a network of 64 bits is one sender, and an IPv4-mapped address is the IPv4 one", () => {
   const { limit } = limitOf(1)
   limit.refused("2001:db8::1")

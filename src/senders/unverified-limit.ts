@@ -2,22 +2,22 @@
 import { steadyMs } from "../clock/clock.ts"
 import { senderKey } from "./addresses.ts"
 
-/** Senders remembered, up to 3 MB; beyond them the least recently refused one is forgotten. */
+/** Senders remembered, up to 3 MB; beyond them the least recently refused one, or verified one, is forgotten. */
 const MAX_SENDERS = 20_000
 /** How long a sender is remembered, and exempt after a verified request. */
 const REMEMBERED_MS = 60_000
+/** How often a sender that goes on sending verified requests is noted. */
+const NOTED_MS = 1000
 
 interface Sender {
   tokens: number
   filledMs: number
-  /** When it last sent a verified request, if known. */
-  verifiedMs: number
 }
 
 /**
- * Limits each sender's unverified requests per second, where large and slow ones count as several; beyond the limit the
- * sender has to wait, whatever it sends. Verified requests cost nothing and exempt the sender for a minute: others may
- * share its address, as all do behind a proxy that `trusted_proxies` does not list.
+ * Limits each sender's unverified requests per second, where large and slow ones count as several. Verified requests cost
+ * nothing, and those that are noted exempt the sender for a minute, whether it was refused before or not: others may share
+ * its address, as all do behind a proxy that `trusted_proxies` does not list.
  *
  * A sender is an IPv4 address or an IPv6 /64. Until one has used half of its limit, no sender is looked up.
  */
@@ -28,6 +28,8 @@ export class UnverifiedLimit {
   readonly #now: () => number
   /** The refused ones, most recent last. */
   readonly #senders = new Map<string, Sender>()
+  /** When each last sent a verified request, the most recent last. */
+  readonly #verified = new Map<string, number>()
   /** Until when a sender may have to wait, or come to. */
   #watchedUntilMs = -1
 
@@ -40,7 +42,7 @@ export class UnverifiedLimit {
     this.#now = now
   }
 
-  /** Whether `wait` and `verified` need to be called. */
+  /** Whether `wait` needs to be called. */
   get isWatching(): boolean {
     return this.#watchedUntilMs >= 0
   }
@@ -53,15 +55,24 @@ export class UnverifiedLimit {
   wait(address: string): number {
     const nowMs = this.#now()
     if (nowMs > this.#watchedUntilMs) this.#watchedUntilMs = -1
-    const sender = this.#senders.get(senderKey(address))
-    if (sender === undefined || nowMs - sender.verifiedMs < REMEMBERED_MS) return 0
+    const key = senderKey(address)
+    const sender = this.#senders.get(key)
+    if (sender === undefined || nowMs - this.#verifiedMs(key) < REMEMBERED_MS) return 0
     this.#fill(sender, nowMs)
     return sender.tokens >= 1 ? 0 : Math.ceil((1 - sender.tokens) / this.#perSecond)
   }
 
+  /** Exempts the sender for a minute. */
   verified(address: string): void {
-    const sender = this.#senders.get(senderKey(address))
-    if (sender !== undefined) sender.verifiedMs = this.#now()
+    const nowMs = this.#now()
+    const key = senderKey(address)
+    if (nowMs - this.#verifiedMs(key) < NOTED_MS) return
+    this.#verified.delete(key)
+    for (const [oldest, verifiedMs] of this.#verified) {
+      if (this.#verified.size < this.#max && nowMs - verifiedMs < REMEMBERED_MS) break
+      this.#verified.delete(oldest)
+    }
+    this.#verified.set(key, nowMs)
   }
 
   /** Records a request that was refused or answered unverified, as that many. */
@@ -69,13 +80,17 @@ export class UnverifiedLimit {
     const nowMs = this.#now()
     const key = senderKey(address)
     const known = this.#senders.get(key)
-    const sender = known ?? { tokens: this.#burst, filledMs: nowMs, verifiedMs: Number.NEGATIVE_INFINITY }
+    const sender = known ?? { tokens: this.#burst, filledMs: nowMs }
     this.#fill(sender, nowMs)
     sender.tokens = Math.max(0, sender.tokens - cost)
     if (sender.tokens <= this.#burst / 2) this.#watchedUntilMs = nowMs + this.#rememberedMs
     this.#senders.delete(key)
     this.#forget(nowMs)
     this.#senders.set(key, sender)
+  }
+
+  #verifiedMs(key: string): number {
+    return this.#verified.get(key) ?? Number.NEGATIVE_INFINITY
   }
 
   /** Until an idle sender's limit is full again, and at least a minute. */

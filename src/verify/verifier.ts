@@ -85,6 +85,8 @@ export interface Explanation {
 export interface Verifier {
   /** Whether it needs the body or headers only. */
   readonly needs: "headers" | "body"
+  /** Whether it takes neither public-key work nor the network to refuse a request. */
+  readonly isQuick: boolean
   /** Whether it reads `SignedRequest.url`. */
   readonly signsUrl: boolean
   /** Milliseconds that a signed time may be off, either way; 0: unchecked. */

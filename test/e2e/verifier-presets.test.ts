@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import { verifierStep } from "../../src/components/verifier/step.ts"
 import { verifier } from "../../src/components/verifier.ts"
+import { makeVerifier } from "../../src/verify/presets/providers.ts"
 import { componentContext } from "../support/component-context.ts"
 import { sharedByTests, temporaryFolder } from "../support/hookline.ts"
 import { inCode } from "../support/in-code.ts"
@@ -56,5 +57,20 @@ describe.each(Object.entries(SENDERS))("%s", (name, sender: Sender) => {
     expect(status).toBe(isForm ? 400 : 200)
     const expected = isForm ? [] : [expect.stringContaining(body.slice(0, -1))]
     expect(await running.published(name)).toEqual([...before, ...expected])
+  })
+
+  test("what it signed is accepted while its address floods the pipeline with what it did not sign", async () => {
+    const unsigned = async (): Promise<number> =>
+      (await deliver(running.origin(name), URL_SENT_TO, {}, BODY)).status
+    const signed = async (): Promise<number> => {
+      const { sent, body } = await send()
+      return (await deliver(running.origin(name), URL_SENT_TO, sent, body)).status
+    }
+    const accepted = FORMS.includes(name) ? 400 : 200
+    const { isQuick } = makeVerifier(name, sender.settings)
+    if (!isQuick) expect(await signed()).toBe(accepted)
+    const flood = await Promise.all(Array.from({ length: 150 }, unsigned))
+    expect(flood.includes(429)).toBe(isQuick)
+    expect(await signed()).toBe(accepted)
   })
 })

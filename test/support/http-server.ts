@@ -42,7 +42,7 @@ export function serve(
   const metrics = new Metrics()
   const all = [routes]
     .flat()
-    .map(({ handle, admit, methods = [], verifiesSenders = false, ...route }): Route => ({
+    .map(({ handle, admit, methods = [], verifiesSenders = false, quickCheck, ...route }): Route => ({
       pipeline: "hooks",
       host: "127.0.0.1",
       port: 0,
@@ -58,6 +58,7 @@ export function serve(
         admit,
         methods,
         verifiesSenders,
+        quickCheck,
         response: undefined,
         outcomes: [],
         handle:

@@ -87,6 +87,7 @@ const NO_SECRET_YET = new Refused("no_match", "no secret yet: the provider's fir
 
 const NO_SECRET: Verifier = {
   needs: "body",
+  isQuick: true,
   signsUrl: false,
   toleranceMs: 0,
   verify: () => NO_SECRET_YET,

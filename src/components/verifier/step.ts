@@ -4,6 +4,7 @@ import { opening } from "../../errors.ts"
 import type { Values } from "../../config/options/option-types.ts"
 import type { Event, Processor, RequestInfo } from "../../pipeline/event.ts"
 import { Dropped, Rejected, type Admission, type Ended } from "../../pipeline/outcome.ts"
+import type { QuickCheck } from "../../pipeline/quick-check.ts"
 import { unavailable } from "../../pipeline/service-unavailable.ts"
 import type { PipelineMetrics } from "../../telemetry/metrics.ts"
 import { RequestLog } from "../../telemetry/request-log.ts"
@@ -11,6 +12,7 @@ import type { Span } from "../../telemetry/traces/trace.ts"
 import type { Handshake } from "../../verify/handshakes/handshake.ts"
 import { handshakeOf } from "../../verify/handshakes/handshakes.ts"
 import { findFamily, makeVerifier, nameOf } from "../../verify/presets/providers.ts"
+import { mayBeSigned } from "../../verify/schemes/family.ts"
 import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"
 import type { Fetcher } from "../../verify/fetch/fetcher.ts"
 import {
@@ -39,12 +41,13 @@ export function verifierStep(
   context: ComponentContext,
   dependencies: StepDependencies = {},
 ): Processor {
-  const { process, admit, handshake, outcomes } = new VerifierStep(values, context, dependencies)
+  const { process, admit, handshake, outcomes, quickCheck } = new VerifierStep(values, context, dependencies)
   return Object.assign(process, {
     admit,
     methods: handshake?.methods ?? [],
     response: handshake?.response,
     outcomes,
+    quickCheck,
   })
 }
 
@@ -59,6 +62,7 @@ class VerifierStep {
   readonly admit: Processor["admit"]
   /** What it may end events with. */
   readonly outcomes: readonly Ended[]
+  readonly quickCheck: QuickCheck | undefined
   readonly #name: string
   readonly #observes: boolean
   readonly #metrics: PipelineMetrics
@@ -105,6 +109,8 @@ class VerifierStep {
     this.#mostMs = this.#observes ? deliveryTimeoutMs / 2 : deliveryTimeoutMs
     this.#refusals = new Refusals(values, context, fixed.signsUrl, this.handshake?.bodilessRefusal === true)
     this.#isByHeaders = fixed.needs === "headers" && this.handshake?.unsigned === undefined
+    if (fixed.isQuick)
+      this.quickCheck = { needsBody: !this.#isByHeaders, isSigned: (headers) => mayBeSigned(covers, headers) }
     const isAdmitting = this.#isByHeaders || this.handshake?.byHeaders !== undefined
     this.admit = isAdmitting ? (request) => this.#admit(request) : undefined
     const ofIds = this.#claimId === undefined ? [] : [REPLAYED, ...ID_REFUSALS]

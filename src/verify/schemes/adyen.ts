@@ -38,7 +38,13 @@ export function adyen(): Family {
     {
       family: "adyen",
       secret: "hex",
-      covers: () => ({ body: "part", time: false, id: false, signature: [HEADER.toLowerCase()] }),
+      covers: () => ({
+        body: "part",
+        time: false,
+        id: false,
+        signature: [HEADER.toLowerCase()],
+        isInBody: true,
+      }),
     },
   )
 }

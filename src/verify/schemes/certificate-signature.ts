@@ -29,6 +29,7 @@ export function certificateVerifier(
   const certificates = new Certificates(fetcher, rules)
   return credentialVerifier<CertificateClaim>({
     needs: "body",
+    isQuick: false,
     toleranceMs,
     read,
     async check(claim, request, nowMs) {

@@ -13,6 +13,7 @@ export const NOTHING_READ = { signed: undefined, received: [], expected: [], tim
 /** A verifier that reads one credential from a request, such as a token or a signature, and checks it. */
 export function credentialVerifier<C>({
   needs,
+  isQuick,
   signsUrl = false,
   toleranceMs = 0,
   read,
@@ -20,6 +21,7 @@ export function credentialVerifier<C>({
   show,
 }: {
   readonly needs: Verifier["needs"]
+  readonly isQuick: boolean
   readonly signsUrl?: boolean
   readonly toleranceMs?: number
   read(request: SignedRequest): C | Refused
@@ -33,6 +35,7 @@ export function credentialVerifier<C>({
 }): Verifier {
   return {
     needs,
+    isQuick,
     signsUrl,
     toleranceMs,
     verify(request, nowMs) {

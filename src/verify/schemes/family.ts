@@ -26,10 +26,19 @@ export interface Coverage {
    */
   readonly signature?: readonly string[]
   readonly isInQuery?: boolean
+  /** Whether the signature may be in the body, in place of the headers. */
+  readonly isInBody?: boolean
   /** Where a secret is sent as it is, not a signature: the header, in lower case, or query parameter; neither: the body. */
   readonly credential?: { readonly header?: string | undefined; readonly query?: string | undefined }
   /** The top-level member of the body with the signed time, which is another one in each attempt of a delivery. */
   readonly renewed?: string | undefined
+}
+
+/** Whether a request has one of the headers with the signature or credential, or may have it elsewhere. */
+export function mayBeSigned(covers: Coverage, headers: Headers): boolean {
+  const { signature = [], credential, isInBody = false } = covers
+  const names = credential?.header === undefined ? signature : [credential.header]
+  return isInBody || names.length === 0 || names.some((name) => headers.has(name))
 }
 
 /** A verification scheme, apart from its settings. */

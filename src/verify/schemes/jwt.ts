@@ -73,6 +73,7 @@ export function jwt(form: JwtForm): Family {
       }
       return credentialVerifier({
         needs: form.bodyHash === undefined ? "headers" : "body",
+        isQuick: settings.secret !== undefined,
         toleranceMs,
         read: (request) => readToken(form, request),
         async check(token, { body }, nowMs) {

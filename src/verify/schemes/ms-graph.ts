@@ -26,6 +26,7 @@ export function msGraph(): Family {
       const checkTokens = graphTokens(settings, fetcher)
       return credentialVerifier({
         needs: "body",
+        isQuick: true,
         read: readNotifications,
         // the secret first: strangers can't cause keys to be fetched
         check({ states, tokens, isRich }, _request, nowMs) {

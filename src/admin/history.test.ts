@@ -22,6 +22,7 @@ function watched() {
         }),
         bounds: [0.1],
         latencies: [],
+        notes: [],
       }))
       atOnce(history.take(samples, START + afterMs, afterMs))
     },

@@ -40,7 +40,7 @@ export class History {
     const span = { fromMs: this.#sampledMs, untilMs: nowMs }
     this.#advance(nowMs)
     const counts = new Map<string, Map<string, number>>()
-    for (const { process, events, bounds, latencies } of samples) {
+    for (const { process, events, bounds, latencies, notes } of samples) {
       const before = this.#counts.get(process)
       const counted = new Map<string, number>()
       counts.set(process, counted)
@@ -65,6 +65,10 @@ export class History {
           this.total.acknowledge(bucket, added, bounds)
         }
         yield
+      }
+      for (const { pipeline, note, count } of notes) {
+        const added = grown(`${pipeline}\n${note}`, count)
+        if (added > 0) this.#historyOf(pipeline).note(note, added, span)
       }
     }
     this.#counts = counts

@@ -1,3 +1,5 @@
+import type { Note } from "../telemetry/activity.ts"
+
 /** Length of a step of every series, in milliseconds. */
 export const STEP_MS = 5000
 /** Complete steps that are kept: 15 minutes. */
@@ -6,6 +8,8 @@ export const STEPS = 180
 const SLOTS = STEPS + 1
 /** Steps of a minute, over which rates are averaged, and whose latencies are kept by bucket. */
 export const MINUTE = 12
+/** Steps that show what someone should look at now. */
+export const FIVE_MINUTES = 300_000 / STEP_MS
 /** How long a pipeline is watched before the pauses between its events are taken for its habit. */
 const HABIT_MS = 300_000
 /** A pause that is no habit is at least this long, and this many times as long as the longest before. */
@@ -50,7 +54,7 @@ class Series {
   }
 }
 
-/** Events by reason. */
+/** Events by reason, or requests by what is noted of them. */
 type Reasons = Map<string, Series>
 
 /** A pipeline's, which has one from its first event on. */
@@ -68,6 +72,7 @@ export class PipelineHistory {
   readonly #accepted = new Series()
   readonly #dropped: Reasons = new Map()
   readonly #refused: Reasons = new Map()
+  readonly #notes: Reasons = new Map()
   readonly #p50 = new Series()
   readonly #p99 = new Series()
   /** Acknowledgements by bucket, for each of the last steps, the current one last. */
@@ -84,6 +89,10 @@ export class PipelineHistory {
     if (outcome === "accepted") return this.#accepted.add(count, span)
     const of = { dropped: this.#dropped, rejected: this.#refused }[outcome]
     of?.getOrInsertComputed(reason, () => new Series()).add(count, span)
+  }
+
+  note(what: Note, count: number, span: Span): void {
+    this.#notes.getOrInsertComputed(what, () => new Series()).add(count, span)
   }
 
   /** An event came that was not refused. */
@@ -108,7 +117,8 @@ export class PipelineHistory {
   }
 
   advance(step: number): void {
-    const all = [this.#accepted, this.#p50, this.#p99, ...this.#dropped.values(), ...this.#refused.values()]
+    const byReason = [this.#dropped, this.#refused, this.#notes].flatMap((it) => [...it.values()])
+    const all = [this.#accepted, this.#p50, this.#p99, ...byReason]
     for (let at = Math.max(this.#step + 1, step - STEPS); at <= step; at++) {
       for (const series of all) series.set(at, 0)
       if (this.#latencies.length > 0) this.#latencies.push(new Float64Array(this.#latencies[0]!.length))
@@ -150,6 +160,11 @@ export class PipelineHistory {
       .map(([reason, series]) => [reason, Math.round(series.sum(this.#step - steps, this.#step))] as const)
       .filter(([, count]) => count > 0)
       .toSorted(([, a], [, b]) => b - a)
+  }
+
+  /** Requests of the last steps and the current one of which that is noted. */
+  noted(what: Note, steps: number): number {
+    return Math.round(this.#notes.get(what)?.sum(this.#step - steps, this.#step) ?? 0)
   }
 
   /** A quantile of the time to the acknowledgement in the last minute, in milliseconds; undefined: no event came. */

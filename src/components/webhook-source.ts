@@ -93,7 +93,7 @@ const OPTIONS = {
     min: 0.001,
     max: 1_000_000,
     default: "100",
-    doc: "Requests per second of one address, or one IPv6 /64, that may fail verification; a larger or slower one counts as one per 16 KiB of its body, or per second that it took. Beyond the limit all requests of the address get 429 with Retry-After before their bodies are read, unless it sent a verified event within the last minute. For pipelines with a Verifier.",
+    doc: "Requests per second of one address, or one IPv6 /64, that may fail verification; a larger or slower one counts as one per 16 KiB of its body, or per second that it took. Beyond the limit a request that is not verified gets 429 with Retry-After, before its body is read where it has no signature or token; one that is verified is accepted. Where verifying takes public keys, the network or decompressing, all requests of the address get 429, unless it sent a verified event within the last minute. For pipelines with a Verifier.",
   }),
   ...ALLOW_OPTIONS,
   trusted_proxies: list(network, {

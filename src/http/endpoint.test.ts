@@ -287,6 +287,23 @@ test("where verifying is expensive, a sender verified within a minute is exempt,
   expect(await answersOf(it.url, requests)).toEqual([200, 401, 401, 401, 401, 401, 200])
 })
 
+const FORWARDED = { headers: { "X-Forwarded-For": "192.0.2.1" } }
+const UNTRUSTED = 'hookline_untrusted_proxy_requests_total{pipeline="hooks"} 1'
+
+test.each<[string, GivenRoute["trustsProxy"], boolean]>([
+  ["where none is trusted", undefined, true],
+  ["that is not one of the trusted", (address) => address === "192.0.2.9", true],
+  ["that is trusted", (address) => address === "127.0.0.1", false],
+])("X-Forwarded-For of an address %s is logged once: %p", async (_what, trustsProxy, isNoted) => {
+  await using it = serve({ trustsProxy })
+  for (const request of [{}, FORWARDED, FORWARDED, FORWARDED])
+    expect((await post(it.url, request)).status).toBe(200)
+  expect((await it.counts()).includes(UNTRUSTED)).toBe(isNoted)
+  const msg = expect.stringContaining("trusted_proxies does not list")
+  const line = { level: 40, reason: "untrusted_proxy", pipeline: "hooks", peer_address: "127.0.0.1", msg }
+  expect(it.log).toMatchObject(isNoted ? [line] : [])
+})
+
 test.each<[string, Handler["handle"]]>([
   ["a fault of this side", async () => unavailable("unverified_keys_unavailable")],
   ["a refusal of a verified sender", async ({ request }) => ((request.isVerified = true), unverified)],

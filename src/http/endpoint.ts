@@ -68,6 +68,9 @@ interface Shape {
  */
 const REFUSED_AFTER_MS = 1000
 
+/** How often requests of a pipeline are looked at for a proxy that is not trusted, which takes a microsecond. */
+const LOOKED_MS = 1000
+
 /** Answers the requests for one path. Each is counted and logged once. */
 export class PipelineEndpoint implements SenderLimits {
   readonly route: Route
@@ -76,6 +79,8 @@ export class PipelineEndpoint implements SenderLimits {
   readonly #outcomes: OutcomeLog
   readonly #unverified: UnverifiedRequests | undefined
   #arrivals: Arrivals | undefined
+  /** When a request with X-Forwarded-For was last looked at. */
+  #lookedMs = Number.NEGATIVE_INFINITY
 
   constructor(route: Route, deps: EndpointDeps) {
     const { handler, pipeline } = route
@@ -206,11 +211,21 @@ export class PipelineEndpoint implements SenderLimits {
   #answer(info: ReceivedRequest, outcome: Outcome, bytes?: number, event?: Event): Response {
     const { accepted } = this.#shape
     const isAccepted = outcome.kind === "accepted" || outcome.kind === "dropped"
-    const ms = steadyMs() - info.startedMs
+    const nowMs = steadyMs()
+    const ms = nowMs - info.startedMs
+    if (nowMs - this.#lookedMs > LOOKED_MS) this.#lookForProxy(info, nowMs)
+    if (bytes !== undefined && info.isClosed) this.#outcomes.unanswered()
     this.#outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes, event, ms)
     if (isAccepted) return new Response(accepted.body, accepted.init)
     if (outcome.kind === "answered") return reply(outcome)
     return problem(outcome, this.#deps.draining.aborted || outcome === REFUSALS.body_timeout, info.id)
+  }
+
+  #lookForProxy(info: ReceivedRequest, nowMs: number): void {
+    if (info.firstCameAtMs !== undefined || !info.headers.has("x-forwarded-for")) return
+    this.#lookedMs = nowMs
+    const peer = info.untrustedPeer
+    if (peer !== undefined) this.#outcomes.untrustedProxy(peer, info)
   }
 
   /** The same, counting an unverified sender. A fault on this side does not count against it. */

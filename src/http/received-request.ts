@@ -77,6 +77,17 @@ export class ReceivedRequest implements RequestInfo {
     return this.#server.requestIP(this.#request)?.address
   }
 
+  /** The connection's address where it is not a trusted proxy's; undefined: it is, or is unknown. */
+  get untrustedPeer(): string | undefined {
+    const peer = this.peerAddress
+    return peer !== undefined && this.#route?.trustsProxy?.(peer) !== true ? peer : undefined
+  }
+
+  /** Whether its connection was closed, or its sending side: Bun sends no answer then. */
+  get isClosed(): boolean {
+    return this.#request.signal.aborted
+  }
+
   /** Taken from a trusted proxy only: a sender could choose the id of another's request. */
   #proxyId(): string | undefined {
     const trustsProxy = this.#route?.trustsProxy

@@ -1,4 +1,5 @@
 // Hot path: every answer passes here.
+import { rarely } from "../clock/lasting.ts"
 import type { AnswerKind, PipelineMetrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import type { Trace } from "../telemetry/traces/trace.ts"
@@ -39,6 +40,11 @@ export interface Watchers {
   readonly capture?: Capture | undefined
 }
 
+const DAY_MS = 86_400_000
+
+const UNTRUSTED_PROXY =
+  "X-Forwarded-For of an address that trusted_proxies does not list is ignored: if it is your proxy's, list it, or all senders behind it count as one"
+
 /**
  * Counts a pipeline's answers, and logs all but those for accepted events, with the reason; at debug what the configuration
  * drops. Never logs a body, nor other sender-controlled text than the path and the media type of a 415.
@@ -51,6 +57,7 @@ export class OutcomeLog {
   readonly #log: RequestLog
   readonly #onAnswer: OnAnswer | undefined
   readonly #capture: Capture | undefined
+  #logProxy: (() => void) | undefined
 
   /** @param pipeline id; undefined: requests for no pipeline */
   constructor(pipeline: string | undefined, metrics: PipelineMetrics, { log, onAnswer, capture }: Watchers) {
@@ -100,6 +107,21 @@ export class OutcomeLog {
     if (outcome.kind === "accepted") return
     if (outcome.kind === "dropped" && outcome.isRoutine && !this.#log.isLevelEnabled("debug")) return
     this.#write(outcome, request, bytes)
+  }
+
+  /** The connection of a request was closed before its answer. */
+  unanswered(): void {
+    this.#metrics.unanswered()
+  }
+
+  /** A request with X-Forwarded-For came from an address that is not a trusted proxy's. */
+  untrustedProxy(peer: string, { id }: Pick<RequestInfo, "id">): void {
+    this.#metrics.untrustedProxy()
+    this.#logProxy ??= rarely(DAY_MS, () => {
+      const line = { pipeline: this.#pipeline, reason: "untrusted_proxy", peer_address: peer, request_id: id }
+      this.#log.write("warn", line, UNTRUSTED_PROXY)
+    })
+    this.#logProxy()
   }
 
   /** A fault, answered 500. */

@@ -283,7 +283,7 @@ export type WebHookSourceOptions = {
   readonly rateLimit?: WebHookSourceOptionsGiven["rateLimit"]
   /** Events accepted at once after a pause. Default: as many as `rateLimit` allows in a second, at least 1. Needs `rateLimit`. */
   readonly rateBurst?: WebHookSourceOptionsGiven["rateBurst"]
-  /** Requests per second of one address, or one IPv6 /64, that may fail verification; a larger or slower one counts as one per 16 KiB of its body, or per second that it took. Beyond the limit all requests of the address get 429 with Retry-After before their bodies are read, unless it sent a verified event within the last minute. For pipelines with a Verifier. Default: `100`. */
+  /** Requests per second of one address, or one IPv6 /64, that may fail verification; a larger or slower one counts as one per 16 KiB of its body, or per second that it took. Beyond the limit a request that is not verified gets 429 with Retry-After, before its body is read where it has no signature or token; one that is verified is accepted. Where verifying takes public keys, the network or decompressing, all requests of the address get 429, unless it sent a verified event within the last minute. For pipelines with a Verifier. Default: `100`. */
   readonly unverifiedRateLimit?: WebHookSourceOptionsGiven["unverifiedRateLimit"]
   /** Addresses and networks that may send; others get 403. `provider:github` stands for the addresses that the sender publishes, fetched every hour: proxies.md. Default: any. */
   readonly allow?: WebHookSourceOptionsGiven["allow"]

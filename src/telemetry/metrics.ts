@@ -117,6 +117,6 @@ export class Metrics {
 
   /** What pipelines did, for rates: a part of the metrics. */
   activity(): Steps<Activity> {
-    return readActivity(this.#pipelines.events, this.#pipelines.acknowledgements)
+    return readActivity(this.#pipelines)
   }
 }

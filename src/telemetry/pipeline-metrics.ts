@@ -26,6 +26,16 @@ const pipelineFamilies = (registry: MetricRegistry) => ({
     "Bytes of request bodies read, decompressed; refusals before the body is read add none.",
     ["pipeline"],
   ),
+  unanswered: registry.tallies(
+    "hookline_unanswered_requests_total",
+    "Requests whose connection was closed before their answer, of those whose body had arrived; hookline_events_total has their outcome, and an accepted event is published.",
+    ["pipeline"],
+  ),
+  untrustedProxy: registry.tallies(
+    "hookline_untrusted_proxy_requests_total",
+    "Requests with X-Forwarded-For from an address that `trusted_proxies` does not list; at most one a second is counted.",
+    ["pipeline"],
+  ),
   answers: registry.distribution(
     "hookline_answer_seconds",
     "Time from the end of a request's header section to its answer, by outcome: accepted, dropped, answered (handshakes), refused (4xx), failed (5xx).",
@@ -94,6 +104,8 @@ class PipelineCounters {
   /** What every pipeline has begins at 0, and the latencies of its kinds of answers. */
   begin(kinds: Iterable<AnswerKind>): void {
     this.received(0)
+    this.unanswered(0)
+    this.untrustedProxy(0)
     for (const kind of kinds) this.#all.answers.at(this.#pipeline, kind)
     this.#all.acknowledgements.at(this.#pipeline)
   }
@@ -113,6 +125,16 @@ class PipelineCounters {
   /** A body of that many bytes was read, decompressed. */
   received(bytes: number): void {
     ;(this.#received ??= this.#all.received.at(this.#pipeline)).add(bytes)
+  }
+
+  /** The connection of a request was closed before its answer. */
+  unanswered(count?: number): void {
+    this.#all.unanswered.at(this.#pipeline).add(count)
+  }
+
+  /** A request with X-Forwarded-For came from an address that is not a trusted proxy's. */
+  untrustedProxy(count?: number): void {
+    this.#all.untrustedProxy.at(this.#pipeline).add(count)
   }
 
   /** An event reached its outcome. `reason` is empty for accepted events. */
@@ -259,6 +281,7 @@ export function pipelineMetrics(registry: MetricRegistry) {
   return {
     events: all.events,
     acknowledgements: all.acknowledgements,
+    notes: { unanswered: all.unanswered, untrusted_proxy: all.untrustedProxy },
     /** The handles of a pipeline, the same for every call with its id. */
     pipeline: once((id: string): PipelineMetrics => {
       if (id === "" || hasDetail(id)) return new PipelineCounters(all, id)

@@ -11,6 +11,7 @@ import {
   temporaryFolder,
   type RunningHookline,
 } from "../support/hookline.ts"
+import { openSocket } from "../support/http-socket.ts"
 import { until } from "../support/kafka-options.ts"
 import { canStartKafka, startStrictKafka } from "../support/kafka.ts"
 import { freePort, freePorts } from "../support/ports.ts"
@@ -218,6 +219,36 @@ test("a broker that is down behind a spool is named by the overview, a line of t
   )
   await until("the overview says so", async () => reason.test(await overviewText("spooled")))
   expect(await command(["status"])).toMatch(/^spooled +1 +spooling: Kafka unavailable: connection refused/m)
+})
+
+test("a proxy that trusted_proxies does not list is named by the overview, one line of the log and status", async () => {
+  const named = /X-Forwarded-For of an address that trusted_proxies/
+  const headers = { "X-Forwarded-For": "192.0.2.1" }
+  for (let n = 0; n < 3; n++)
+    expect((await fetch(running.urls["form"]!, { method: "POST", body: BODY, headers })).status).toBe(200)
+  await until("the overview says so", async () => named.test(await overviewText("form")))
+  expect(await overviewText("form")).toContain("trusted_proxies of form does not list")
+  expect(await command(["status"])).toMatch(named)
+  expect(running.log.filter(({ msg }) => named.test(String(msg)))).toMatchObject([
+    { pipeline: "form", peer_address: "127.0.0.1" },
+  ])
+})
+
+test("senders that close their connection before the answer are counted by the overview and status", async () => {
+  const named = /\d requests of twice in 5 minutes got no answer/
+  const { port, pathname } = new URL(running.urls["twice"]!)
+  let n = 0
+  await until("the overview says so", async () => {
+    const body = JSON.stringify({ id: `half-closed-${n++}` })
+    using socket = await openSocket(Number(port))
+    socket.send(
+      `POST ${pathname} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    socket.endSending()
+    await socket.ended
+    return named.test(await overviewText("twice"))
+  })
+  expect(await command(["status"])).toMatch(named)
 })
 
 test("duplicate ids are dropped, and listed by reason with what that means", async () => {

@@ -23,6 +23,8 @@ export interface Serving {
   counts(): Promise<string[]>
 }
 
+const COUNTED = /^hookline_(http_requests|events|unanswered_requests|untrusted_proxy_requests)_total.* [^0]/
+
 /** What of a route, and of its pipeline, is not as usual. */
 export type GivenRoute = Partial<Route> & Partial<Omit<Handler, "response">>
 
@@ -88,7 +90,7 @@ export function serve(
     log,
     counts: async () => {
       const text = await scraped(metrics)
-      return text.split("\n").filter((line) => /^hookline_(http_requests|events)_total.* [^0]/.test(line))
+      return text.split("\n").filter((line) => COUNTED.test(line))
     },
     [Symbol.asyncDispose]: () => servers.drain(0),
   }

@@ -3,6 +3,8 @@ import { connect } from "node:net"
 /** A TCP connection that says exactly what it is told to. */
 export interface RawSocket extends Disposable {
   send(data: string | Uint8Array): void
+  /** Closes the sending side only. */
+  endSending(): void
   /** What came so far, a character a byte. */
   received(): string
   /** Resolves with what came as soon as it matches; rejects when the connection ends before. */
@@ -37,6 +39,7 @@ export async function openSocket(port: number): Promise<RawSocket> {
 
   return {
     send: (data) => void socket.write(data),
+    endSending: () => void socket.end(),
     received: () => text,
     until: (pattern) =>
       new Promise((resolve, reject) => {

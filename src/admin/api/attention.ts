@@ -1,10 +1,14 @@
+import type { History } from "../history.ts"
+import { FIVE_MINUTES } from "../pipeline-history.ts"
 import type { Replica } from "../replicas.ts"
-import type { Readiness, Service } from "../service.ts"
+import type { PipelineInfo, Readiness, Service } from "../service.ts"
 import type { Attention, ConnectionOverview, PipelineOverview } from "./shapes.ts"
 
 const LISTED = 50
-/** Refusals of one reason in five minutes that someone should look at. */
+/** Refusals of one reason, or requests without an answer, in five minutes that someone should look at. */
 const REFUSALS_NOTED = 5
+/** Pipelines that a line names. */
+const NAMED = 3
 
 /** What needs someone's action now, errors first. */
 export const mostUrgent = (all: readonly Attention[]): Attention[] =>
@@ -83,6 +87,27 @@ export function* problemsOf(
     const text = `${count.toLocaleString("en")} refusals of ${pipeline} in 5 minutes${refusals.length > 1 ? ", most of them" : ""}: ${first.words}`
     yield attention("warning", text, { pipeline })
   }
+}
+
+/** Pipelines whose senders close connections before the answer, or come through a proxy that is not trusted. */
+export function* attentionOfRequests(
+  pipelines: readonly PipelineInfo[],
+  history: Pick<History, "of">,
+): Iterable<Attention> {
+  const behindProxies: string[] = []
+  for (const { id: pipeline } of pipelines) {
+    const of = history.of(pipeline)
+    if (of.noted("untrusted_proxy", FIVE_MINUTES) > 0) behindProxies.push(pipeline)
+    const unanswered = of.noted("unanswered", FIVE_MINUTES)
+    if (unanswered < REFUSALS_NOTED) continue
+    const text = `${unanswered.toLocaleString("en")} requests of ${pipeline} in 5 minutes got no answer: their connections were closed before it. Accepted events of them are published, and may be sent again.`
+    yield attention("warning", text, { pipeline })
+  }
+  if (behindProxies.length === 0) return
+  const more = behindProxies.length - NAMED
+  const names = behindProxies.slice(0, NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "")
+  const text = `X-Forwarded-For of an address that trusted_proxies of ${names} does not list is ignored: if it is your proxy's, list it, or all senders behind it count as one.`
+  yield attention("warning", text, behindProxies.length === 1 ? { pipeline: behindProxies[0]! } : {})
 }
 
 /** Events that senders sent and that have not arrived, pipelines that receive none, and forwards. */

@@ -5,15 +5,21 @@ import { steadyMs } from "../../clock/clock.ts"
 import { inSlices, inSteps, nextTurn } from "../../clock/slices.ts"
 import { unanswered } from "../admin-client.ts"
 import type { History } from "../history.ts"
-import { rounded, STEP_MS, STEPS, type PipelineHistory } from "../pipeline-history.ts"
+import { FIVE_MINUTES, rounded, STEP_MS, STEPS, type PipelineHistory } from "../pipeline-history.ts"
 import type { Replica, Replicas } from "../replicas.ts"
 import type { Sampler } from "../sampler.ts"
 import type { ForwardInfo, PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
 import { describeDelivery } from "../../verify/presets/delivery-facts.ts"
 import { factsOf } from "../../verify/presets/sender-facts.ts"
-import { attentionOfReplicas, attentionOfSenders, mostUrgent, problemsOf } from "./attention.ts"
+import {
+  attentionOfReplicas,
+  attentionOfRequests,
+  attentionOfSenders,
+  mostUrgent,
+  problemsOf,
+} from "./attention.ts"
 import { diskUsed } from "./disk-used.ts"
-import { FIVE_MINUTES, pipelineStates } from "./pipeline-state.ts"
+import { pipelineStates } from "./pipeline-state.ts"
 import { wordsOf } from "./reason-words.ts"
 import { ApiError } from "./problem.ts"
 import { replaysOf } from "./replays.ts"
@@ -129,6 +135,7 @@ export async function overviewOf(
     attention: mostUrgent([
       ...problemsOf(readiness, connections, pipelines, now),
       ...attentionOfSenders(service),
+      ...attentionOfRequests(listed, history),
       ...attentionOfReplicas(others, now),
     ]),
     connections: allConnections,

@@ -1,12 +1,9 @@
-import { MINUTE, STEP_MS, type PipelineHistory } from "../pipeline-history.ts"
+import { FIVE_MINUTES, MINUTE, STEP_MS, type PipelineHistory } from "../pipeline-history.ts"
 import type { Outages } from "../sampler.ts"
 import type { PipelineInfo, Readiness, Service } from "../service.ts"
 import { ageOf } from "./attention.ts"
 import { wordsOf } from "./reason-words.ts"
 import type { PipelineState } from "./shapes.ts"
-
-/** Steps whose events and refusals decide about a pipeline to which nothing came in the last minute. */
-export const FIVE_MINUTES = 300_000 / STEP_MS
 
 /** The states of pipelines at one time. */
 export function pipelineStates(

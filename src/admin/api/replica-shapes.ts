@@ -1,4 +1,5 @@
 /** What replicas and workers ask each other for, and have each other do. */
+import { NOTES } from "../../telemetry/activity.ts"
 import { READINESS_STATES } from "../../telemetry/gauges.ts"
 import { count, nullable, oneOf, type Static, time, Type } from "./shape.ts"
 
@@ -34,6 +35,7 @@ export const ProcessActivity = Type.Object({
   ),
   bounds: Type.Array(Type.Number(), { description: "Of the buckets of latencies, in seconds." }),
   latencies: Type.Array(Type.Object({ pipeline: Type.String(), counts: Type.Array(count) })),
+  notes: Type.Array(Type.Object({ pipeline: Type.String(), note: oneOf(...NOTES), count })),
 })
 
 export const LoggedLevel = Type.Object({

@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer"
+import { HEADER_NAME } from "../senders/header-name.ts"
 import { MOST_FIELDS, notUtf8, TOO_MANY_FIELDS, type Field, type FormFlaw } from "./field.ts"
 
 /*
@@ -79,11 +80,13 @@ function boundaryIn(contentType: string): string | undefined {
   return quoted ?? plain
 }
 
+const FIELD_NAME = new RegExp(`^${HEADER_NAME}(?=:)`)
+
 function readPart(head: Buffer, value: Buffer, number: number): Field | FormFlaw {
   if (!isUtf8(head)) return notUtf8(number)
   const headers = new Map<string, string>()
   for (const line of head.toString().split("\r\n")) {
-    const name = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+(?=:)/.exec(line)?.[0].toLowerCase()
+    const name = FIELD_NAME.exec(line)?.[0].toLowerCase()
     if (name === undefined) return invalid(`has a malformed header in part ${number}`)
     if (headers.has(name)) return invalid(`has a header twice in part ${number}`)
     headers.set(name, line.slice(name.length + 1).trim())

@@ -2,6 +2,7 @@ import type { StoredRecord } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import { OF_THE_CONNECTION } from "../http/submission.ts"
 import { isJson } from "../json/check.ts"
+import { isHeaderName } from "../senders/header-name.ts"
 import { asBuffer } from "../json/tokens.ts"
 
 /** @throws HooklineError `usage` */
@@ -32,7 +33,7 @@ export function headersOf(record: StoredRecord): Headers {
   const { topic, partition, offset, timestampMs, key, value } = record
   const headers = new Headers()
   for (const [name, content] of record.headers) {
-    if (IS_TOKEN.test(name) && !isReserved(name.toLowerCase()))
+    if (isHeaderName(name) && !isReserved(name.toLowerCase()))
       headers.append(
         name.replace(/^ce_/, "ce-"),
         name.startsWith("ce_") ? toAscii(content) : escaped(content),
@@ -50,8 +51,6 @@ export function headersOf(record: StoredRecord): Headers {
   if (key !== undefined) headers.set("hookline-key", toAscii(key))
   return headers
 }
-
-const IS_TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
 
 /** Those of the connection or of the body's encoding, which are the client's, and those of this module. */
 const isReserved = (name: string): boolean =>

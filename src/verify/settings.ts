@@ -1,5 +1,5 @@
 import { guard } from "../config/options/option.ts"
-import { WrongValue, custom, duration, oneOf, text } from "../config/options/option-types.ts"
+import { WrongValue, custom, duration, headerName, oneOf, text } from "../config/options/option-types.ts"
 import type { DurationText } from "../config/options/option-types.ts"
 
 interface SecretOption {
@@ -64,7 +64,7 @@ export const SETTINGS = {
     (value, context) => (value === "0" ? 0 : time.parse(value, context)),
     (given) => time.fromCode(given),
   ),
-  header: text({ optional: true, doc: "The header of the signature or token." }),
+  header: headerName({ optional: true, doc: "The header of the signature or token." }),
   algorithm: oneOf(["sha1", "sha256", "sha512"], { optional: true, doc: "The hash; default: sha256." }),
   encoding: oneOf(["hex", "base64", "base64url"], {
     optional: true,
@@ -80,8 +80,8 @@ export const SETTINGS = {
     optional: true,
     doc: "The signed text, with the placeholders `{timestamp}`, `{id}`, `{method}`, `{url}` and `{body}`; default: `{body}`.",
   }),
-  timestamp_header: text({ optional: true, doc: "The header of the signed time." }),
-  id_header: text({ optional: true, doc: "The header of the signed id." }),
+  timestamp_header: headerName({ optional: true, doc: "The header of the signed time." }),
+  id_header: headerName({ optional: true, doc: "The header of the signed id." }),
   query: text({ optional: true, doc: "The query parameter of the token." }),
   username: text({ optional: true, doc: "For HTTP Basic authentication." }),
   password: texts("a list of passwords, one a line", splitLines, {

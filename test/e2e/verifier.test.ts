@@ -287,6 +287,7 @@ test("check asks for what a provider needs, at its line, without a secret", asyn
     "provider = github\nsecret = ${NOT_SET:-}",
     "provider = slack\nsecret = example-not-a-secret\ntolerance = 5 minutes",
     'provider = github\nsecret = "",',
+    "provider = hmac\nsecret = example-not-a-secret\nheader = X Sig",
   ]
   const file = join(folder.path, "p.conf")
   await Bun.write(
@@ -312,6 +313,7 @@ test("check asks for what a provider needs, at its line, without a secret", asyn
     "p8 secret: is empty; expected a list (commas or lines) of secrets in the provider's own form, or remove the key",
     expect.stringContaining('p9 tolerance: "5 minutes" is not a duration'),
     "p10 secret: its value is empty; expected a list (commas or lines) of secrets in the provider's own form",
+    'p11 header: "X Sig" is not a header\'s name such as X-Signature, without spaces or a colon',
     "(see hookline help invalid_value missing_key conflicting_keys)",
   ])
   const places = stderr.split("\n").map((line) => Number(/^p\.conf:(\d+)/.exec(line)?.[1]))

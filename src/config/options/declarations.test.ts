@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { components } from "../../components/registry.ts"
 import { ADMIN } from "../sections/admin.ts"
 import { fileKinds } from "../../brokers/registry.ts"
@@ -25,5 +25,23 @@ test.each(options)(
       const value: unknown = option.parse(option.defaultText, { baseDir: "/" })
       expect(option.fromCode(value)).toEqual(value)
     }
+  },
+)
+
+describe.each(options.filter(({ key }) => /(?:^|_)header$/.test(key)))(
+  "$title $key names a header",
+  ({ option }) => {
+    const read = (text: string): unknown => option.parse(text, { baseDir: "/" })
+
+    test.each(["X-Signature", "x_sig", "X.Sig|1"])("%p", (name) => {
+      expect([read(name)].flat()).toEqual([name])
+    })
+
+    test.each(["X Sig", "X-Sig:", "X-Sig: v1", "Signätur", "X\u0000", "(X)", '"X"'])("never %p", (name) => {
+      const isNone = "is not a header's name such as X-Signature, without spaces or a colon"
+      expect(() => read(name)).toThrow(`${JSON.stringify(name)} ${isNone}`)
+      const inCode = option.form.startsWith("a list") ? [name] : name
+      expect(() => option.fromCode(inCode)).toThrow(isNone)
+    })
   },
 )

@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from "node:path"
+import { isHeaderName } from "../../senders/header-name.ts"
 import { custom, notA, quote, uniform, WrongValue } from "./option.ts"
 import type { Declared, Option, Parsed, ParseContext } from "./option.ts"
 
@@ -15,6 +16,14 @@ export function text<
     (value === "" ? mayBeEmpty : (pattern?.test(value) ?? true) && (accepts?.(value) ?? true))
   return uniform(form, declared, (value) => value, fits)
 }
+
+/** The name of a header of requests. */
+export const headerName = <D extends Declared>(declared: D): Parsed<string, D & { form: string }> =>
+  text({
+    ...declared,
+    form: "a header's name such as X-Signature, without spaces or a colon",
+    accepts: isHeaderName,
+  })
 
 type Bounded = Declared & { min: number; max: number }
 

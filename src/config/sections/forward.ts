@@ -10,6 +10,7 @@ import {
   text,
   WrongValue,
 } from "../options/option-types.ts"
+import { HEADER_NAME } from "../../senders/header-name.ts"
 import { only } from "../options/relations.ts"
 import { defineSection } from "../options/section.ts"
 import { TOPIC_PLACE } from "./topic-place.ts"
@@ -30,12 +31,13 @@ const headers = custom<readonly (readonly [string, string])[], { optional: true;
       .split("\n")
       .filter((line) => line.trim() !== "")
       .map((line) => {
-        const [, name, content] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*:\s*([\x20-\x7e]*?)\s*$/.exec(line) ?? []
+        const [, name, content] = HEADER_LINE.exec(line) ?? []
         if (name === undefined || content === undefined) throw new WrongValue(NO_HEADER, NO_HEADER)
         return [name, content] as const
       }),
   (given) => given,
 )
+const HEADER_LINE = new RegExp(String.raw`^\s*(${HEADER_NAME})\s*:\s*([\x20-\x7e]*?)\s*$`)
 const NO_HEADER = "has a line that is not `Name: value`, in ASCII"
 
 export const FORWARD = defineSection({

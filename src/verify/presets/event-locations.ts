@@ -1,4 +1,5 @@
 import type { Coverage } from "../schemes/family.ts"
+import { HEADER_NAME } from "../../senders/header-name.ts"
 import type { SenderFacts } from "./delivery-facts.ts"
 import { WrongValue } from "../../config/options/option-types.ts"
 
@@ -28,9 +29,10 @@ export type EventPart = (typeof EVENT_PARTS)[number]
 export const placesOf = (event: EventLocations, part: EventPart): readonly string[] =>
   [event[part] ?? []].flat()
 
-/** The name in `header:Name`: RFC 9110, 5.6.2, token. */
-export const headerNameIn = (text: string): string | undefined =>
-  /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/.exec(text)?.[1]
+/** The name in `header:Name`. */
+export const headerNameIn = (text: string): string | undefined => HEADER_LOCATION.exec(text)?.[1]
+
+const HEADER_LOCATION = new RegExp(`^header:(${HEADER_NAME})$`)
 
 /**
  * Names of the request headers that belong to an event, each once, as the provider spells them: those of its parts, then

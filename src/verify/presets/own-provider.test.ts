@@ -246,6 +246,7 @@ test.each<[string, string]>([
     "header = A\nfixed_headers = X-Version",
     'fixed_headers: "X-Version" is not a header\'s name, =, and its value',
   ],
+  ["header = A\nsample_headers = X=a\u0001b", "sample_headers: "],
   ["header = A\nheadr = B", "headr: unknown key; did you mean `header`?"],
   ["header = A\ndocs = acme", 'docs: "acme" is not an http or https URL'],
 ])("%p is refused: %s", (lines, message) => {

@@ -7,6 +7,7 @@ import {
   type SettingKey,
   type VerifierSettings,
 } from "../schemes/family.ts"
+import { isHeaderName } from "../../senders/header-name.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { NETWORK } from "../fetch/network.ts"
 import { GENERIC } from "../schemes/generic.ts"
@@ -62,6 +63,7 @@ export function makeVerifier(
       `is missing; ${nameOf(provider)} requires ${describeRequired(family)}`,
     )
   checkTolerance(settings)
+  checkHeaderNames(settings)
   return settled(family.verifier(settings, fetcher))
 }
 
@@ -110,6 +112,18 @@ export function usualCoverage({ covers, requires }: Family): Coverage {
 function checkTolerance({ tolerance }: VerifierSettings): void {
   if (tolerance !== undefined && !(Number.isFinite(tolerance) && tolerance >= 0))
     throw new WrongSetting("tolerance", "is not a duration")
+}
+
+/** `hookline/verify` gets settings that no option has read. */
+function checkHeaderNames(settings: VerifierSettings): void {
+  for (const key of ["header", "timestamp_header", "id_header"] as const) {
+    const name = settings[key]
+    if (name !== undefined && !isHeaderName(name))
+      throw new WrongSetting(
+        key,
+        `${JSON.stringify(name)} is not a header's name such as X-Signature, without spaces or a colon`,
+      )
+  }
 }
 
 function familyOf(provider: ProviderRef): Family {

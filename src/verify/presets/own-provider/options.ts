@@ -1,21 +1,20 @@
-import { file, list, oneOf, text } from "../../../config/options/option-types.ts"
+import { file, headerName, list, oneOf, text } from "../../../config/options/option-types.ts"
 import { only } from "../../../config/options/relations.ts"
+import { HEADER_NAME } from "../../../senders/header-name.ts"
 import { SECRET_FORMS } from "../../schemes/secrets.ts"
 import { SETTINGS } from "../../settings.ts"
 
-/** RFC 9110, 5.6.2 */
-const HEADER_NAME = { pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, form: "a header's name" }
 const TIME_ITEM = {
   pattern: /^(?:[\w.-]{1,64}|\*)$/,
   form: "the name of an item: letters, digits, _, . and -; or *",
 }
 const ITEM_NAME = { pattern: /^[\w.-]{1,64}$/, form: "the name of an item: letters, digits, _, . and -" }
 const FIXED_HEADER = {
-  pattern: /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*=\s*\S.*$/,
+  pattern: new RegExp(String.raw`^${HEADER_NAME}\s*=\s*[^\s\p{Cc}]\P{Cc}*$`, "u"),
   form: "a header's name, =, and its value",
 }
 const LOCATION = {
-  pattern: /^(?:header:[!#$%&'*+.^_`|~0-9A-Za-z-]+|json:(?:\/(?:[^~/]|~[01])*)+)$/,
+  pattern: new RegExp(`^(?:header:${HEADER_NAME}|json:(?:/(?:[^~/]|~[01])*)+)$`),
   form: "header:Name or json:/pointer (RFC 6901)",
 }
 
@@ -33,7 +32,7 @@ export const OPTIONS = {
     default: "hmac",
     doc: "How requests are authenticated: an HMAC of the body (and more), or a token sent as it is.",
   }),
-  header: list(text({ ...HEADER_NAME, doc: "" }), {
+  header: list(headerName({ doc: "" }), {
     optional: true,
     doc: "The header of the signature or token. Of several, any may have a valid signature; a token is in one.",
   }),
@@ -79,7 +78,7 @@ export const OPTIONS = {
         optional: true,
         doc: "The name of the signed time among the header's items: `t` for `t=…,s=…`; `*` for the first item, without a name: `…,s=…`.",
       }),
-      timestamp_header: text({ ...HEADER_NAME, optional: true, doc: "The header of the signed time." }),
+      timestamp_header: headerName({ optional: true, doc: "The header of the signed time." }),
       timestamp_member: text({
         optional: true,
         doc: "The top-level member of the JSON body that has the time.",
@@ -92,7 +91,7 @@ export const OPTIONS = {
         ...SETTINGS.tolerance,
         doc: "How far the signed time may be off, either way; 0: unchecked. Default: 5m. A Verifier's own takes precedence.",
       },
-      id_header: text({ ...HEADER_NAME, optional: true, doc: "The header of the signed id." }),
+      id_header: headerName({ optional: true, doc: "The header of the signed id." }),
       payload: text({
         optional: true,
         doc: "The signed text, with the placeholders `{timestamp}`, `{id}`, `{method}`, `{url}` and `{body}`; default: `{body}`.",

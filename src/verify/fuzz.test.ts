@@ -72,7 +72,7 @@ const toHeaders = (pairs: readonly (readonly [string, string])[]): Headers => {
 }
 
 const CONTEXT: HandshakeContext = {
-  secrets: ["example"],
+  sign: () => "example",
   verifyTokens: ["example"],
   confirms: true,
   learn: () => true,

@@ -22,14 +22,19 @@ export interface Verified extends AsyncDisposable {
 }
 
 /**
- * Starts a pipeline of each of these steps, with the Validator and the Enricher behind them.
+ * Starts a pipeline of each of these steps, or of several, with the Validator and the Enricher behind them.
  *
  * @param options of the sources
  */
 export async function startVerified(
   directory: string,
-  steps: { readonly [pipeline: string]: Processors[number] },
-  options: { path?: string; publicUrl?: string; trustedProxies?: string[] } = {},
+  steps: { readonly [pipeline: string]: Processors[number] | Processors },
+  options: {
+    path?: string
+    publicUrl?: string
+    trustedProxies?: string[]
+    unverifiedRateLimit?: number
+  } = {},
 ): Promise<Verified> {
   const app = new Application({ service: { logLevel: "silent" } })
   app.registerConnection("log", embeddedConnection({ directory }))
@@ -37,7 +42,7 @@ export async function startVerified(
     app.addPipeline(
       new Pipeline(id, {
         source: webHookSource({ host: "127.0.0.1", port: 0, path: "/in", ...options }),
-        processors: [step, validator(), enricher()],
+        processors: [...[step].flat(), validator(), enricher()],
         sink: brokerSink({ topic: id }),
       }),
     )

@@ -10,7 +10,7 @@ import type { PipelineMetrics } from "../../telemetry/metrics.ts"
 import { RequestLog } from "../../telemetry/request-log.ts"
 import type { Span } from "../../telemetry/traces/trace.ts"
 import type { Handshake } from "../../verify/handshakes/handshake.ts"
-import { handshakeOf } from "../../verify/handshakes/handshakes.ts"
+import { challengeSigner, handshakeOf } from "../../verify/handshakes/handshakes.ts"
 import { findFamily, makeVerifier, nameOf } from "../../verify/presets/providers.ts"
 import { mayBeSigned } from "../../verify/schemes/family.ts"
 import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"
@@ -92,7 +92,7 @@ class VerifierStep {
           )
     const fixed = (this.#fixed = this.#learning?.current() ?? make())
     this.handshake = handshakeOf(name, {
-      secrets: values.secret ?? [],
+      sign: challengeSigner(provider, values.secret),
       verifyTokens: values.verify_token ?? [],
       confirms: values.confirm === "true",
       learn: (secret, { id }) => this.#learning?.learn(secret, id) ?? false,

@@ -14,10 +14,3 @@ const answer = (reason: string, body: string, type: string): Answered =>
 /** Avoids parsing events that lack a handshake's keyword. */
 export const hasText = ({ body }: Event, word: string): boolean =>
   Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(word)
-
-/**
- * A challenge that an endpoint may sign to prove that it knows the secret. Nothing else is signed: signing a whole body would
- * yield the signature of a forged event.
- */
-export const isSignable = (text: unknown): text is string =>
-  typeof text === "string" && /^[A-Za-z0-9+/=_-]{1,512}$/.test(text)

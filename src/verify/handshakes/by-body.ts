@@ -1,10 +1,10 @@
-import { createHmac } from "node:crypto"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
 import type { Event } from "../../pipeline/event.ts"
 import { Answered, Rejected } from "../../pipeline/outcome.ts"
+import { isChallenge } from "../schemes/challenge.ts"
 import { member } from "../schemes/json-body.ts"
 import { readJson } from "../../json/read.ts"
-import { echo, hasText, isSignable, json } from "./answer.ts"
+import { echo, hasText, json } from "./answer.ts"
 import type { Handshake, HandshakeContext, HandshakeAnswer } from "./handshake.ts"
 
 /* Handshakes that are answered once the body is read: unsigned ones, then those of verified requests. */
@@ -101,7 +101,7 @@ export function echoOf(reason: string, name: string): Handshake {
       if (body.length > ECHOED_BYTES) return undefined
       const object = readJson(body)
       const value = member(object, name)
-      return isSignable(value) && Object.keys(object as object).length === 1
+      return isChallenge(value) && Object.keys(object as object).length === 1
         ? json(reason, { [name]: value })
         : undefined
     },
@@ -111,7 +111,7 @@ export function echoOf(reason: string, name: string): Handshake {
 /** Front sends a challenge in a header of a signed request. */
 export function front({ request }: Event): HandshakeAnswer {
   const challenge = request.headers.get("X-Front-Challenge")
-  return isSignable(challenge) ? json("front_challenge", { challenge }) : undefined
+  return isChallenge(challenge) ? json("front_challenge", { challenge }) : undefined
 }
 
 /**
@@ -121,15 +121,14 @@ export function front({ request }: Event): HandshakeAnswer {
  * @see https://developers.zoom.us/docs/api/webhooks/#validate-your-webhook-endpoint
  * @see https://github.com/zoom/webhook-sample
  */
-export function zoom({ secrets }: HandshakeContext): Handshake {
+export function zoom({ sign }: HandshakeContext): Handshake {
   return {
     verified(event, secret) {
       if (!hasText(event, "endpoint.url_validation")) return undefined
       const body = readJson(event.body)
       const plainToken = member(member(body, "payload"), "plainToken")
-      if (member(body, "event") !== "endpoint.url_validation" || !isSignable(plainToken)) return undefined
-      const encryptedToken = createHmac("sha256", secrets[secret]!).update(plainToken).digest("hex")
-      return json("zoom_url_validation", { plainToken, encryptedToken })
+      if (member(body, "event") !== "endpoint.url_validation" || !isChallenge(plainToken)) return undefined
+      return json("zoom_url_validation", { plainToken, encryptedToken: sign(plainToken, "hex", secret) })
     },
   }
 }

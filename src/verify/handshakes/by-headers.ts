@@ -1,9 +1,9 @@
-import { createHmac } from "node:crypto"
 import type { RequestInfo } from "../../pipeline/event.ts"
 import { Answered, Rejected } from "../../pipeline/outcome.ts"
 import { headerText } from "../../senders/header-text.ts"
 import { secretTest } from "../crypto.ts"
-import { echo, isSignable, json } from "./answer.ts"
+import { isChallenge } from "../schemes/challenge.ts"
+import { echo, json } from "./answer.ts"
 import type { Handshake, HandshakeAnswer, HandshakeContext } from "./handshake.ts"
 
 const parameter = ({ query }: RequestInfo, name: string): string | undefined =>
@@ -37,22 +37,20 @@ export function meta({ verifyTokens }: HandshakeContext): Handshake {
  * @see https://docs.x.com/x-api/webhooks/introduction#signature-headers
  * @see https://docs.x.com/x-api/webhooks/quickstart#2-the-crc-check
  */
-export function xCrc({ secrets }: HandshakeContext): Handshake {
+export function xCrc({ sign }: HandshakeContext): Handshake {
   return onGet((request) => {
     const token = parameter(request, "crc_token")
-    if (!isSignable(token)) return undefined
-    const signature = createHmac("sha256", secrets[0]!).update(token).digest("base64")
-    return json("x_crc", { response_token: `sha256=${signature}` })
+    if (!isChallenge(token)) return undefined
+    return json("x_crc", { response_token: `sha256=${sign(token, "base64")}` })
   })
 }
 
 /** @see https://learn.microsoft.com/en-us/linkedin/shared/api-guide/webhook-validation#validating-the-webhook-endpoint */
-export function linkedIn({ secrets }: HandshakeContext): Handshake {
+export function linkedIn({ sign }: HandshakeContext): Handshake {
   return onGet((request) => {
     const challengeCode = parameter(request, "challengeCode")
-    if (!isSignable(challengeCode)) return undefined
-    const challengeResponse = createHmac("sha256", secrets[0]!).update(challengeCode).digest("hex")
-    return json("linkedin_challenge", { challengeCode, challengeResponse })
+    if (!isChallenge(challengeCode)) return undefined
+    return json("linkedin_challenge", { challengeCode, challengeResponse: sign(challengeCode, "hex") })
   })
 }
 

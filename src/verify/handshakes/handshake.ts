@@ -19,7 +19,8 @@ export interface Handshake {
 }
 
 export interface HandshakeContext {
-  readonly secrets: readonly string[]
+  /** Signs a challenge by the secret of this index, default: the first. Only for schemes with `signsChallenges`. */
+  readonly sign: (challenge: string, encoding: "hex" | "base64", secret?: number) => string
   readonly verifyTokens: readonly string[]
   /** Whether to fetch confirmation URLs. */
   readonly confirms: boolean

@@ -1,3 +1,6 @@
+import { createHmac } from "node:crypto"
+import { HooklineError } from "../../errors.ts"
+import { nameOf, presetOf, type ProviderRef } from "../presets/providers.ts"
 import {
   discord,
   echoOf,
@@ -84,6 +87,19 @@ export const HANDSHAKES: { readonly [provider: string]: Row } = {
     "endpoint.url_validation, signed",
     "the HMAC of plainToken by the secret that verified the request",
   ]),
+}
+
+/** Signs challenges by HMAC-SHA256, for providers whose events can't have the form of one. */
+export function challengeSigner(
+  provider: ProviderRef,
+  secrets: readonly string[] = [],
+): HandshakeContext["sign"] {
+  return (challenge, encoding, secret = 0) => {
+    const scheme = presetOf(provider)?.scheme ?? {}
+    if (!("hmac" in scheme) || scheme.hmac.signsChallenges !== true)
+      throw new HooklineError("internal", `${nameOf(provider)}: whoever asks would get an event's signature`)
+    return createHmac("sha256", secrets[secret]!).update(challenge).digest(encoding)
+  }
 }
 
 /** A preset's handshake, if it has one. */

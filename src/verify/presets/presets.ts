@@ -173,6 +173,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
         time: { header: "x-zm-request-timestamp", unit: "s" },
         // the last attempt may be that of 85 minutes before, signed as it was
         toleranceMs: 2 * HOURS,
+        signsChallenges: true,
       },
     },
     docs: "https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events",
@@ -322,6 +323,7 @@ export const PRESETS: { readonly [name: string]: Preset } = {
         header: ["X-Twitter-Webhooks-Signature-OAuth2", "X-Twitter-Webhooks-Signature"],
         prefix: "sha256=",
         encoding: "base64",
+        signsChallenges: true,
       },
     },
     docs: "https://docs.x.com/x-api/webhooks/introduction#signature-headers",

@@ -1,5 +1,6 @@
 // Hot path: every event of a verified pipeline passes here.
 import { Refused, type SignedRequest } from "../verifier.ts"
+import { couldBeChallenge } from "./challenge.ts"
 import { MOST_SIGNATURES } from "./family.ts"
 import { parseTime, type TimeUnit } from "./freshness.ts"
 import { readMember } from "./json-body.ts"
@@ -33,6 +34,8 @@ export interface HmacForm extends MacForm, Pick<MacTraits, "secret" | "tolerance
   readonly id?: string | undefined
   /** Whether the header, a list separated by commas, may come several times. */
   readonly repeatable?: boolean
+  /** Whether the same key signs challenges for anyone who asks, so that no event may have the form of one. */
+  readonly signsChallenges?: true
   /** Headers that must have these values: a supported version and algorithm. */
   readonly fixed?: { readonly [header: string]: string }
 }
@@ -61,7 +64,10 @@ export function formReader(form: HmacForm): (request: SignedRequest) => Claim | 
       if (id === "") return new Refused("missing_header", `no ${idHeader}`)
     }
     const { method, url, body } = request
-    return { signatures, signed: payload({ timestamp, id: id ?? "", method, url, body }), timestampMs, id }
+    const signed = payload({ timestamp, id: id ?? "", method, url, body })
+    if (form.signsChallenges === true && couldBeChallenge(signed))
+      return new Refused("malformed", "the body has the form of a challenge, which is signed for anyone")
+    return { signatures, signed, timestampMs, id }
   }
 }
 

@@ -108,6 +108,7 @@ export const BODY_ONLY: { readonly [name: string]: Preset } = {
         prefix: "hmacsha256=",
         prefixOptional: true,
         payload: "hmacsha256={body}",
+        signsChallenges: true,
       },
     },
     docs: "https://learn.microsoft.com/en-us/linkedin/shared/api-guide/webhook-validation",

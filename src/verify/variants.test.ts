@@ -46,7 +46,7 @@ const outcome = async (name: string, settings: VerifierSettings, received: Recei
 
 const mailgunSubaccount = (more: object): Received => ({
   body: JSON.stringify({
-    signature: { timestamp: "1", token: "t", signature: mac("sub", "1t", "hex"), ...more },
+    signature: { timestamp: "1790000000", token: "t", signature: mac("sub", "1790000000t", "hex"), ...more },
   }),
 })
 const hubspot = (version: "v1" | "v2"): Received => ({
@@ -269,21 +269,21 @@ test.each<[string, string, VerifierSettings, Received, string]>([
     "Mailgun: an event of a subaccount, by the key of its parent",
     "mailgun",
     { secret: ["parent"], tolerance: 0 },
-    mailgunSubaccount({ "parent-signature": mac("parent", "1t", "hex") }),
+    mailgunSubaccount({ "parent-signature": mac("parent", "1790000000t", "hex") }),
     "verified",
   ],
   [
     "Mailgun: an event of a subaccount, by its own key",
     "mailgun",
     { secret: ["sub"], tolerance: 0 },
-    mailgunSubaccount({ "parent-signature": mac("parent", "1t", "hex") }),
+    mailgunSubaccount({ "parent-signature": mac("parent", "1790000000t", "hex") }),
     "verified",
   ],
   [
     "Mailgun: a parent's signature by another key",
     "mailgun",
     { secret: ["parent"], tolerance: 0 },
-    mailgunSubaccount({ "parent-signature": mac("other", "1t", "hex") }),
+    mailgunSubaccount({ "parent-signature": mac("other", "1790000000t", "hex") }),
     "no_match",
   ],
   [
@@ -292,7 +292,7 @@ test.each<[string, string, VerifierSettings, Received, string]>([
     { secret: ["k"], tolerance: 0 },
     {
       body: JSON.stringify({
-        signature: { timestamp: "1", token: "t", signature: mac("k", "1t", "base64") },
+        signature: { timestamp: "1790000000", token: "t", signature: mac("k", "1790000000t", "base64") },
       }),
     },
     "malformed",
@@ -457,7 +457,7 @@ const snsMessage = (
 ): Received => {
   const message: { [name: string]: string } = {
     Type: "SubscriptionConfirmation",
-    MessageId: "m",
+    MessageId: "1f2e3d4c-5b6a-4798-8796-a5b4c3d2e1f0",
     Token: "t",
     TopicArn: "arn:aws:sns:eu-west-1:1:t",
     Message: "You have chosen",

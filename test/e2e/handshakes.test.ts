@@ -497,7 +497,7 @@ describe("Amazon SNS's SubscriptionConfirmation", () => {
   const confirmation = (SubscribeURL: string, key = certificate.privateKey): string => {
     const signed = {
       Message: "You have chosen to subscribe",
-      MessageId: "m-1",
+      MessageId: "1f2e3d4c-5b6a-4798-8796-a5b4c3d2e1f0",
       SubscribeURL,
       Timestamp: new Date().toISOString(),
       Token: "2336412f37",

@@ -544,11 +544,11 @@ export const sendersWith = (jwksUrl: string): { readonly [name: string]: Sender 
       const Timestamp = new Date(ms).toISOString()
       const TopicArn = "arn:aws:sns:eu-west-1:1:orders"
       const text =
-        `Message\n${Message}\nMessageId\nm-1\nTimestamp\n${Timestamp}\n` +
+        `Message\n${Message}\nMessageId\n1f2e3d4c-5b6a-4798-8796-a5b4c3d2e1f0\nTimestamp\n${Timestamp}\n` +
         `TopicArn\n${TopicArn}\nType\nNotification\n`
       const signed = {
         Type: "Notification",
-        MessageId: "m-1",
+        MessageId: "1f2e3d4c-5b6a-4798-8796-a5b4c3d2e1f0",
         TopicArn,
         Message,
         Timestamp,

@@ -4,7 +4,7 @@ import { PRESETS } from "../presets/presets.ts"
 import { HANDSHAKES } from "./handshakes.ts"
 
 const CONTEXT = {
-  secrets: ["s3cret"],
+  sign: () => "",
   verifyTokens: ["token"],
   confirms: false,
   learn: () => false,

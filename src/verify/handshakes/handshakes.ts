@@ -53,10 +53,7 @@ export const HANDSHAKES: { readonly [provider: string]: Row } = {
   front: row(() => ({ verified: front }), ["X-Front-Challenge, signed", "the challenge"]),
   // https://developers.intercom.com/docs/webhooks/setting-up-webhooks#configuring-your-endpoint-url
   intercom: row(() => reachable("intercom_head"), ["HEAD", "200"]),
-  linkedin: row(linkedIn, [
-    "GET with challengeCode",
-    "the code and its HMAC by the first secret, unless the code could be a body",
-  ]),
+  linkedin: row(linkedIn, ["GET with challengeCode", "the code and its HMAC by the first secret"]),
   // https://mailchimp.com/developer/marketing/guides/sync-audience-data-webhooks/#handling-the-webhook-response-in-your-application
   mailchimp: row(() => reachable("mailchimp_validation", ["GET", "HEAD"]), ["GET or HEAD", "200"]),
   // https://mandrill.zendesk.com/hc/en-us/articles/360038740014-Why-can-t-my-webhook-or-inbound-route-URL-be-verified
@@ -75,10 +72,7 @@ export const HANDSHAKES: { readonly [provider: string]: Row } = {
   trello: row(() => reachable("trello_head"), ["HEAD", "200"]),
   twitch: row(() => ({ verified: twitch }), ["webhook_callback_verification, signed", "the challenge"]),
   woocommerce: row(wooCommerce, ["ping, not signed*", "200"]),
-  "x-twitter": row(xCrc, [
-    "GET with crc_token",
-    "its HMAC by the first secret, unless the token could be a body",
-  ]),
+  "x-twitter": row(xCrc, ["GET with crc_token", "its HMAC by the first secret"]),
   xero: row(
     () => ({ verified: xero, bodilessRefusal: true }),
     ["intent to receive", "200, or 401 without a body if the signature is wrong"],
@@ -95,8 +89,8 @@ export function challengeSigner(
   secrets: readonly string[] = [],
 ): HandshakeContext["sign"] {
   return (challenge, encoding, secret = 0) => {
-    const scheme = presetOf(provider)?.scheme ?? {}
-    if (!("hmac" in scheme) || scheme.hmac.signsChallenges !== true)
+    const scheme = presetOf(provider)?.scheme
+    if (scheme === undefined || !("hmac" in scheme) || scheme.hmac.signsChallenges !== true)
       throw new HooklineError("internal", `${nameOf(provider)}: whoever asks would get an event's signature`)
     return createHmac("sha256", secrets[secret]!).update(challenge).digest(encoding)
   }

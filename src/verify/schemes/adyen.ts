@@ -1,3 +1,5 @@
+import { firstByte } from "../../forms/body-format.ts"
+import { OPEN_BRACE } from "../../json/tokens.ts"
 import type { Family } from "./family.ts"
 import { member, readSignedJson } from "./json-body.ts"
 import { readJson } from "../../json/read.ts"
@@ -24,9 +26,10 @@ export function adyen(): Family {
         const json = readJson(body)
         const item = itemOf(json)
         if (item === undefined) return withHeaders(request, { [HEADER]: expected([body]) })
+        const fields = signedFields(item)
         const additionalData = {
           ...(member(item, "additionalData") as object | undefined),
-          hmacSignature: expected([signedFields(item)]),
+          hmacSignature: fields instanceof Refused ? "" : expected([fields]),
         }
         const signed = {
           ...(json as object),
@@ -51,7 +54,11 @@ export function adyen(): Family {
 
 function read({ headers, body }: SignedRequest): Claim | Refused {
   const header = headers.get(HEADER)
-  if (header !== null && header !== "") return { signatures: [header], signed: [body] }
+  if (header !== null && header !== "")
+    // an item's fields, which the same key signs, are no JSON
+    return firstByte(body) === OPEN_BRACE
+      ? { signatures: [header], signed: [body] }
+      : new Refused("malformed", "the body is not a JSON object")
   const json = readSignedJson(body)
   if (json instanceof Refused) return json
   const item = itemOf(json)
@@ -60,7 +67,8 @@ function read({ headers, body }: SignedRequest): Claim | Refused {
   const signature = member(member(item, "additionalData"), "hmacSignature")
   if (typeof signature !== "string" || signature === "")
     return new Refused("malformed", "no additionalData.hmacSignature in the item")
-  return { signatures: [signature], signed: [signedFields(item)] }
+  const fields = signedFields(item)
+  return fields instanceof Refused ? fields : { signatures: [signature], signed: [fields] }
 }
 
 /** The only item of a JSON payment webhook: further ones would go unverified. */
@@ -71,20 +79,34 @@ function itemOf(json: unknown): object | undefined {
   return typeof item === "object" && item !== null ? item : undefined
 }
 
-function signedFields(item: object): Uint8Array {
+/**
+ * The signed fields, joined by colons. The merchant's reference may have colons: the fields before it and behind it are counted
+ * from either end, and none of them may have one.
+ */
+function signedFields(item: object): Uint8Array | Refused {
   const amount = member(item, "amount")
-  const fields = [
-    member(item, "pspReference"),
-    member(item, "originalReference"),
-    member(item, "merchantAccountCode"),
-    member(item, "merchantReference"),
-    member(amount, "value"),
-    member(amount, "currency"),
-    member(item, "eventCode"),
-    member(item, "success"),
-  ]
-  return Buffer.from(fields.map((field) => (isScalar(field) ? String(field) : "")).join(":"))
+  const fields: { readonly [name: string]: unknown } = {
+    pspReference: member(item, "pspReference"),
+    originalReference: member(item, "originalReference"),
+    merchantAccountCode: member(item, "merchantAccountCode"),
+    merchantReference: member(item, "merchantReference"),
+    "amount.value": member(amount, "value"),
+    "amount.currency": member(amount, "currency"),
+    eventCode: member(item, "eventCode"),
+    success: member(item, "success"),
+  }
+  const texts: string[] = []
+  for (const [name, field] of Object.entries(fields)) {
+    if (!isScalar(field)) return new Refused("malformed", `${name} of the item is neither text nor a number`)
+    const text = String(field ?? "")
+    if (name !== "merchantReference" && text.includes(":"))
+      return new Refused("malformed", `${name} of the item has a colon, which separates the signed fields`)
+    texts.push(text)
+  }
+  if (!/^(?:true|false)?$/.test(texts.at(-1)!))
+    return new Refused("malformed", "success of the item is neither true nor false")
+  return Buffer.from(texts.join(":"))
 }
 
-const isScalar = (value: unknown): value is string | number | boolean =>
-  typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+const isScalar = (value: unknown): value is string | number | boolean | null | undefined =>
+  value === undefined || value === null || ["string", "number", "boolean"].includes(typeof value)

@@ -51,7 +51,10 @@ function rulesFor(topic: string): CertificateRules {
   }
 }
 
-/** The signed members in order, if present. */
+/**
+ * The signed members in order, of which Subject alone may be missing: Amazon signs each one's name and value as lines. Message
+ * comes first and is the only one that may have line breaks, so that the lines can be read in one way only.
+ */
 const NOTIFICATION = ["Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"]
 const CONFIRMATION = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"]
 
@@ -89,6 +92,8 @@ function read({ body }: SignedRequest, topic: string): CertificateClaim | Refuse
   const version = member(message, "SignatureVersion")
   if (version !== "1" && version !== "2")
     return new Refused("malformed", "SignatureVersion is neither 1 nor 2")
+  const lines = signedLines(message, names)
+  if (lines instanceof Refused) return lines
   const [signature, certificateUrl, id, time] = ["Signature", "SigningCertURL", "MessageId", "Timestamp"].map(
     (name) => member(message, name),
   )
@@ -98,10 +103,6 @@ function read({ body }: SignedRequest, topic: string): CertificateClaim | Refuse
   if (timestampMs === undefined) return new Refused("malformed", "Timestamp is not a timestamp")
   if (member(message, "TopicArn") !== topic)
     return new Refused("wrong_claim", "TopicArn is not the configured topic")
-  const lines = names.flatMap((name) => {
-    const value = member(message, name)
-    return typeof value === "string" ? [name, value] : []
-  })
   return {
     signatures: [signature],
     signed: [Buffer.from(`${lines.join("\n")}\n`)],
@@ -110,4 +111,26 @@ function read({ body }: SignedRequest, topic: string): CertificateClaim | Refuse
     certificateUrl,
     hash: version === "1" ? "sha1" : "sha256",
   }
+}
+
+/** A UUID, RFC 9562, section 4. */
+const MESSAGE_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+/** Amazon's constraint for Subject, which the other members keep, too. */
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f]/
+
+/** The names and values that are signed. */
+function signedLines(message: unknown, names: readonly string[]): readonly string[] | Refused {
+  const lines: string[] = []
+  for (const name of names) {
+    const value = member(message, name)
+    if (value === undefined && name === "Subject") continue
+    if (typeof value !== "string") return new Refused("malformed", `${name} is not a string`)
+    if (name !== "Message" && CONTROL_CHARACTERS.test(value))
+      return new Refused("malformed", `${name} has a control character`)
+    if (name === "MessageId" && !MESSAGE_ID.test(value))
+      return new Refused("malformed", "MessageId is not a UUID")
+    lines.push(name, value)
+  }
+  return lines
 }

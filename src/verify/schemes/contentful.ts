@@ -64,8 +64,16 @@ function read(request: SignedRequest): Claim | Refused {
   if (!list) return new Refused("missing_header", `no ${SIGNED_HEADERS}`)
   if (!timestamp) return new Refused("missing_header", `no ${TIMESTAMP}`)
   const names = list.split(",", MOST_HEADERS).map((name) => name.toLowerCase())
-  if (!names.includes(TIMESTAMP) || !names.every(isHeaderName))
-    return new Refused("malformed", `${SIGNED_HEADERS} is not a list of headers that includes ${TIMESTAMP}`)
+  const isList = names.every(isHeaderName) && new Set(names).size === names.length
+  if (!isList || !names.includes(TIMESTAMP) || !names.includes(SIGNED_HEADERS))
+    return new Refused(
+      "malformed",
+      `${SIGNED_HEADERS} is not a list of headers, each once, that includes itself and ${TIMESTAMP}`,
+    )
+  // lines are joined by semicolons, which values may have
+  const begun = names.find((name) => names.some((it) => request.headers.get(it)?.includes(`;${name}:`)))
+  if (begun !== undefined)
+    return new Refused("malformed", `a signed header's value could be taken for ${begun} and its value`)
   const timestampMs = parseTime(timestamp, "ms")
   if (timestampMs === undefined) return new Refused("malformed", `${TIMESTAMP} is not a timestamp`)
   return { signatures: [signature], signed: canonical(request, names), timestampMs }

@@ -1,6 +1,7 @@
 // Hot path: every event of a verified pipeline passes here.
 import { Refused, type SignedRequest } from "../verifier.ts"
 import { couldBeChallenge } from "./challenge.ts"
+import { cutOf } from "./cut.ts"
 import { MOST_SIGNATURES } from "./family.ts"
 import { parseTime, type TimeUnit } from "./freshness.ts"
 import { readMember } from "./json-body.ts"
@@ -45,7 +46,9 @@ export function formReader(form: HmacForm): (request: SignedRequest) => Claim | 
   const { time, id: idHeader } = form
   const headers = [form.header ?? []].flat()
   const fixed = Object.entries(form.fixed ?? {})
-  const payload = parsePayload(form.payload ?? "{body}")
+  const template = form.payload ?? "{body}"
+  const payload = parsePayload(template)
+  const cut = cutOf(template, time?.unit ?? "any")
   return (request: SignedRequest): Claim | Refused => {
     const found = readSignatures(form, headers, request)
     if (found instanceof Refused) return found
@@ -64,7 +67,10 @@ export function formReader(form: HmacForm): (request: SignedRequest) => Claim | 
       if (id === "") return new Refused("missing_header", `no ${idHeader}`)
     }
     const { method, url, body } = request
-    const signed = payload({ timestamp, id: id ?? "", method, url, body })
+    const parts = { timestamp, id: id ?? "", method, url, body }
+    const ambiguous = cut?.(parts)
+    if (ambiguous !== undefined) return new Refused("malformed", ambiguous)
+    const signed = payload(parts)
     if (form.signsChallenges === true && couldBeChallenge(signed))
       return new Refused("malformed", "the body has the form of a challenge, which is signed for anyone")
     return { signatures, signed, timestampMs, id }

@@ -1,3 +1,4 @@
+import { OPEN_BRACE, OPEN_BRACKET } from "../../json/tokens.ts"
 import { Refused, type SignedRequest } from "../verifier.ts"
 import { MOST_SIGNATURES, type Family } from "./family.ts"
 import { formatTime, parseTime } from "./freshness.ts"
@@ -9,8 +10,13 @@ const SIGNATURE = "X-Hook0-Signature"
 const MOST_HEADERS = 64
 /** Without dots, which end the list in the signed text. */
 const FIELD_NAME = /^[0-9a-z_-]+$/
-/** The body's beginning is no value's end: what separates them is a dot, which values may have. */
-const isValue = (text: string): boolean => !text.includes("{")
+/*
+ * Values and the body are separated by dots, which values may have. So only the last value may have dots, as the type of an
+ * event has, and the body begins with the first bracket.
+ */
+const isValue = (text: string, i: number, all: readonly unknown[]): boolean =>
+  !/[{[]/.test(text) && (i === all.length - 1 || !text.includes("."))
+const isBody = ([first]: Uint8Array): boolean => first === OPEN_BRACE || first === OPEN_BRACKET
 
 /**
  * Hook0, whose senders sign some headers, too: `t=<seconds>,h=<names, separated by spaces>,v1=<HMAC>` of
@@ -59,13 +65,14 @@ function read(request: SignedRequest): Claim | Refused {
   const [time, names] = [times[0]!, lists[0]!]
   const timestampMs = parseTime(time, "s")
   if (timestampMs === undefined) return new Refused("malformed", `t of ${SIGNATURE} is not a timestamp`)
+  if (!isBody(request.body)) return new Refused("malformed", "the body is neither a JSON object nor a list")
   const signed = signedText({ time, names }, request)
   return signed === undefined
-    ? new Refused("malformed", `h of ${SIGNATURE} is not a list of the request's headers`)
+    ? new Refused("malformed", `h of ${SIGNATURE} is not a list of headers whose values can be told apart`)
     : { signatures, signed, timestampMs }
 }
 
-/** undefined: a name is malformed, or there is no such header. */
+/** undefined: a name is malformed, there is no such header, or its value's end can't be told. */
 function signedText(
   { time, names }: { readonly time: string; readonly names: string },
   { headers, body }: Pick<SignedRequest, "headers" | "body">,

@@ -1,3 +1,4 @@
+import { readJson } from "../../json/read.ts"
 import { sha256 } from "../crypto.ts"
 import { Refused, type SignedRequest, type Verifier } from "../verifier.ts"
 import { listOf, type Family, type VerifierSettings } from "./family.ts"
@@ -85,9 +86,17 @@ function readOlder({ headers, method, url, body }: SignedRequest, oldest: number
       "missing_header",
       `no X-HubSpot-Signature-v3, and ${version} is older than min_version`,
     )
+  // plain hashes: what is appended to a body, or to the method and the URL in front of it, leaves no JSON
+  if (body.length > 0 && !isJsonObjectOrList(body))
+    return new Refused("malformed", `the body is neither a JSON object nor a list, and has no version 3`)
   if (version === "v1") return { signatures: [signature], signed: [body] }
   if (version === "v2") return { signatures: [signature], signed: [method, Buffer.from(url), body] }
   return new Refused("malformed", "X-HubSpot-Signature-Version is neither v1 nor v2")
+}
+
+function isJsonObjectOrList(body: Uint8Array): boolean {
+  const json = readJson(body)
+  return typeof json === "object" && json !== null
 }
 
 function plainHashKey(secret: string): Key {

@@ -53,7 +53,8 @@ function read({ headers, body }: SignedRequest): Claim | Refused {
     signature === ""
   )
     return new Refused("malformed", "signature lacks timestamp, token or signature")
-  const timestampMs = parseTime(String(timestamp), "s")
+  // of a fixed length: the token follows without a separator
+  const timestampMs = /^\d{10}$/.test(String(timestamp)) ? parseTime(String(timestamp), "s") : undefined
   if (timestampMs === undefined) return new Refused("malformed", "signature.timestamp is not a timestamp")
   const signatures = typeof parent === "string" && parent !== "" ? [signature, parent] : [signature]
   return { signatures, signed: [Buffer.from(`${timestamp}${token}`)], timestampMs, id: token }

@@ -14,7 +14,7 @@ const PLACEHOLDERS = ["timestamp", "id", "method", "url", "body"] as const
 type PayloadPart = (typeof PLACEHOLDERS)[number]
 
 /** Values of a template's placeholders: of headers, but for the URL, which is text. */
-type PayloadParts = { readonly [part in PayloadPart]: part extends "body" ? Uint8Array : string }
+export type PayloadParts = { readonly [part in PayloadPart]: part extends "body" ? Uint8Array : string }
 
 export type Payload = (parts: PayloadParts) => Signed
 

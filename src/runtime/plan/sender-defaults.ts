@@ -89,8 +89,8 @@ function warnOfOutages(
   const verifier = processors.findLast((it) => typeof it !== "function" && it.component.sender !== undefined)
   if (kind?.spool === undefined || isSound?.() !== true || typeof verifier !== "object") return
   if (kind.spool(values as Parameters<typeof kind.spool>[0]) !== undefined) return
-  if (repeatsForMs === undefined ? disables === undefined : Math.min(repeatsForMs, disablesAfterMs) >= DAY_MS)
-    return
+  const isUnknown = repeatsForMs === undefined && repeats === undefined && disables === undefined
+  if (isUnknown || Math.min(repeatsForMs ?? 0, disablesAfterMs) >= DAY_MS) return
   const how = repeats === undefined ? "" : ` (${repeats})`
   const again =
     repeatsForMs === undefined

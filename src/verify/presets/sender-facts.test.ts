@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { PRESETS } from "./presets.ts"
-import { describeAfter, inBytes, inTime } from "./delivery-facts.ts"
+import { describeAfter, describeDelivery, inBytes, inTime } from "./delivery-facts.ts"
 import { FACTS, factsOf } from "./sender-facts.ts"
 
 const sources = Object.entries(FACTS).flatMap(([name, rows]) =>
@@ -70,4 +70,20 @@ test("what a sender does after a status follows from what it repeats", () => {
   ])
   expect(describeAfter(503, { repeatsOn: "5xx" })).toEqual(["sends it again"])
   expect(describeAfter(503, { waitsMs: 3000 })).toEqual([])
+})
+
+test("a sender's deliveries are described in clauses that continue its name", () => {
+  expect(describeDelivery({ waitsMs: 3000, takesOnly: 200, repeatsForMs: 0, keepsOrder: false })).toEqual([
+    "waits 3 s for an answer",
+    "counts only 200 as delivered",
+    "does not send again by itself",
+    "the order is not kept",
+  ])
+  expect(describeDelivery({ repeatsMore: "with a policy of your own", keepsOrder: true })).toEqual([
+    "sends again more often with a policy of your own",
+    "keeps the order",
+  ])
+  expect(describeDelivery({ keepsOrder: "of a resource's events" })).toEqual([
+    "keeps the order of a resource's events",
+  ])
 })

@@ -739,7 +739,7 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
     },
     {
       source: "https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides",
-      repeatsMore: "with `#rc=5&rp=all` at the end of the URL there, up to 5 times",
+      repeatsMore: "with #rc=5&rp=all at the end of the URL there, up to 5 times",
     },
     {
       source: "https://ngrok.com/docs/integrations/webhooks/twilio-webhooks",
@@ -928,7 +928,8 @@ export const FACTS: { readonly [preset: string]: readonly Documented[] } = {
     {
       source: skills("chargebee", "overview"),
       waitsMs: 20 * SECONDS,
-      repeats: "up to 7 times, after 2 minutes to 2 days",
+      repeatsForMs: 2 * DAYS,
+      repeats: "up to 7 times",
     },
     {
       source: "https://github.com/chargebee/chargebee-node",

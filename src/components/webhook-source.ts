@@ -66,6 +66,12 @@ const OPTIONS = {
     form: "a content type such as application/json",
     doc: "Content type of that answer.",
   }),
+  probe: integer({
+    min: 200,
+    max: 299,
+    optional: true,
+    doc: "Status of the empty answer to GET and HEAD, for senders and monitors that look whether the URL is reached; nothing is published, and the preset's own handshakes come first. Default: 405.",
+  }),
   content_types: list(mediaType, {
     optional: true,
     doc: "Accepted media types; others get 415. Default: any.",
@@ -170,6 +176,7 @@ export const webHookSource = defineComponent({
       },
       deliveryTimeoutMs,
       response: { status, body, contentType },
+      probeStatus: values.probe,
       handler,
     })
   },

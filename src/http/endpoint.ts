@@ -1,6 +1,5 @@
 // Hot path: every event passes here.
 import { pause, steadyMs } from "../clock/clock.ts"
-import type { Deadlines } from "../clock/deadlines.ts"
 import type { Steps } from "../clock/slices.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
@@ -13,11 +12,8 @@ import type { InFlightBudget, Reservation } from "./admission/budget.ts"
 import { Arrivals } from "./admission/rate-limit.ts"
 import { UnverifiedRequests } from "./admission/unverified-requests.ts"
 import {
-  type AcceptedAnswer,
-  acceptedAnswer,
   bodyRefusal,
   KNOWN_REFUSALS,
-  methodNotAllowed,
   problem,
   REFUSALS,
   refused,
@@ -26,21 +22,19 @@ import {
   typeRefusal,
   wrongCoding,
 } from "./answer.ts"
-import { decodeBody, readBody, type BodyLimits } from "./body.ts"
+import { decodeBody, readBody } from "./body.ts"
 import { decoderFor } from "./content-coding.ts"
 import { IDLE_TIMEOUT_S } from "./listener.ts"
 import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
+import { PROBES, shapeOf, type Shape, type ShapeDeps } from "./route-shape.ts"
 import type { Peer } from "./peer.ts"
 import { type Endpoint, PathTable, type RequestHandlers, type RequestTarget } from "./routes.ts"
 import { traceRequest } from "./trace-request.ts"
 
-export interface EndpointDeps {
+export interface EndpointDeps extends ShapeDeps {
   readonly budget: InFlightBudget
   readonly bodyTimeoutMs: number
-  readonly bodyDeadlines: Deadlines
-  /** Whether the server guarantees that a body has its declared length. */
-  readonly isFramed: boolean
   /** Aborted when a drain begins. */
   readonly draining: AbortSignal
   /** The outcome log of a pipeline; undefined: of requests for none. */
@@ -51,15 +45,6 @@ export interface EndpointDeps {
   readonly firstCameAtMs?: number | undefined
   /** As `RequestInfo.isInjected`. */
   readonly isInjected?: boolean | undefined
-  /** What endpoints of one shape have in common. */
-  readonly shapes: Map<string, Shape>
-}
-
-/** What depends on a route's limits and answer only: many pipelines have the same. */
-interface Shape {
-  readonly bodyLimits: BodyLimits
-  readonly accepted: AcceptedAnswer
-  readonly wrongMethod: Rejected
 }
 
 /**
@@ -89,7 +74,8 @@ export class PipelineEndpoint implements SenderLimits {
     this.#shape = shapeOf(route, deps)
     this.#outcomes = deps.outcomes(pipeline)
     this.#unverified = UnverifiedRequests.of(route)
-    this.#outcomes.begin(this.#shape.accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes])
+    const { accepted, probe } = this.#shape
+    this.#outcomes.begin(accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes, ...(probe ? [probe] : [])])
   }
 
   /** Whether it answers for this route with these. */
@@ -114,7 +100,11 @@ export class PipelineEndpoint implements SenderLimits {
       if (admission !== undefined) return this.#answerSender(info, reservation, admission)
 
       const { headers } = request
-      if (request.method !== "POST") return this.#answer(info, this.#shape.wrongMethod)
+      if (request.method !== "POST") {
+        const { probe, wrongMethod } = this.#shape
+        const isProbe = probe !== undefined && PROBES.includes(request.method)
+        return isProbe ? this.#answerSender(info, reservation, probe) : this.#answer(info, wrongMethod)
+      }
       const wrongType = contentTypes && typeRefusal(headers, contentTypes)
       if (wrongType !== undefined) return this.#answer(info, wrongType)
       const coding = headers.get("content-encoding")
@@ -172,8 +162,9 @@ export class PipelineEndpoint implements SenderLimits {
 
   /** Refuses by the connection and the headers, before any work. */
   #unseen(request: Request, info: ReceivedRequest): Rejected | undefined {
-    const { allows, handler } = this.route
-    if (request.method !== "POST" && !handler.methods.includes(request.method)) return this.#shape.wrongMethod
+    const { allows } = this.route
+    const { methods, wrongMethod } = this.#shape
+    if (request.method !== "POST" && !methods.includes(request.method)) return wrongMethod
     // several Host headers arrive as a list; proxies and servers may each pick another
     if (request.headers.get("host")?.includes(",")) return REFUSALS.duplicate_host
     if (this.#deps.draining.aborted) return REFUSALS.draining
@@ -242,15 +233,6 @@ export class PipelineEndpoint implements SenderLimits {
     const answered = counts ? this.#unverified.unverified(info, outcome, mostBytes) : outcome
     return this.#answer(info, answered, bytes, event)
   }
-}
-
-function shapeOf({ maxBodyBytes, response, handler }: Route, deps: EndpointDeps): Shape {
-  const key = JSON.stringify([maxBodyBytes, response, handler.response, handler.methods])
-  return deps.shapes.getOrInsertComputed(key, () => ({
-    bodyLimits: { maxBytes: maxBodyBytes, deadlines: deps.bodyDeadlines, isFramed: deps.isFramed },
-    accepted: acceptedAnswer(response, handler.response),
-    wrongMethod: methodNotAllowed(handler.methods),
-  }))
 }
 
 /**

@@ -38,5 +38,7 @@ export interface Route {
     readonly body: string
     readonly contentType: string | undefined
   }
+  /** The status for GET and HEAD that the handler does not answer; undefined: 405. */
+  readonly probeStatus?: number | undefined
   readonly handler: Handler
 }

@@ -105,7 +105,8 @@ export class OutcomeLog {
     if (ms !== undefined) this.#metrics.took(answerKind(status, outcome), ms)
     if (request.trace !== undefined) endTrace(request.trace, { status, outcome: outcome.kind, reason, bytes })
     if (outcome.kind === "accepted") return
-    if (outcome.kind === "dropped" && outcome.isRoutine && !this.#log.isLevelEnabled("debug")) return
+    const isRoutine = outcome.kind !== "rejected" && outcome.isRoutine
+    if (isRoutine && !this.#log.isLevelEnabled("debug")) return
     this.#write(outcome, request, bytes)
   }
 
@@ -174,7 +175,10 @@ export class OutcomeLog {
         "event dropped",
       )
     const { status } = outcome
-    if (outcome.kind === "answered") return this.#log.write("info", { ...line, status }, "handshake answered")
+    if (outcome.kind === "answered")
+      return outcome.isRoutine
+        ? this.#log.write("debug", { ...line, status }, "probe answered")
+        : this.#log.write("info", { ...line, status }, "handshake answered")
     // not verified
     if (status === 401)
       return this.#log.warn(

@@ -99,7 +99,7 @@ export class Rejected {
 export const refusedBody = (reason: StepReason, problem: string, status = 400): Rejected =>
   new Rejected(status, reason, `The body ${problem}.`)
 
-/** The request was not an event but a provider's question, such as a handshake; nothing is published. */
+/** The request was not an event but a question, such as a provider's handshake; nothing is published. */
 export class Answered {
   readonly kind = "answered"
   /** A short fixed word for metrics and logs, such as `slack_url_verification`. */
@@ -107,15 +107,23 @@ export class Answered {
   readonly status: number
   readonly body: string
   readonly headers: { readonly [name: string]: string }
+  /** Whether the configuration asks for it: logged at debug. */
+  readonly isRoutine: boolean
 
   constructor(
     reason: string,
-    answer: { status?: number; body?: string; headers?: { readonly [name: string]: string } } = {},
+    answer: {
+      status?: number
+      body?: string
+      headers?: { readonly [name: string]: string }
+      isRoutine?: boolean
+    } = {},
   ) {
     this.reason = reason
     this.status = answer.status ?? 200
     this.body = answer.body ?? ""
     this.headers = answer.headers ?? {}
+    this.isRoutine = answer.isRoutine ?? false
   }
 }
 

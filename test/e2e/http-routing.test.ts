@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
 import type { Event } from "../../src/pipeline/event.ts"
-import { Accepted, Dropped, Rejected } from "../../src/pipeline/outcome.ts"
+import { Accepted, Answered, Dropped, Rejected } from "../../src/pipeline/outcome.ts"
 import { addressTest } from "../../src/senders/addresses.ts"
-import { serve } from "../support/http-server.ts"
+import { serve, type GivenRoute } from "../support/http-server.ts"
 import { openSocket } from "../support/http-socket.ts"
 import { freePort } from "../support/ports.ts"
 
@@ -139,6 +139,43 @@ test.each(["GET", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIN
   },
 )
 
+const challenge: GivenRoute = {
+  methods: ["GET", "OPTIONS"],
+  admit: async ({ query }) => (query === "ask" ? new Answered("challenge", { body: "it" }) : undefined),
+}
+
+test.each<[string, number, string, GivenRoute]>([
+  ["GET /webhook", 200, "answered probe", { probeStatus: 200 }],
+  ["HEAD /webhook", 200, "answered probe", { probeStatus: 200 }],
+  ["HEAD /webhook?a=b", 204, "answered probe", { probeStatus: 204 }],
+  ["GET /webhook", 202, "answered probe", { probeStatus: 202, verifiesSenders: true }],
+  ["GET /webhook?ask", 200, "answered challenge", { ...challenge, probeStatus: 204 }],
+  ["GET /webhook", 204, "answered probe", { ...challenge, probeStatus: 204 }],
+  ["HEAD /webhook", 204, "answered probe", { ...challenge, probeStatus: 204 }],
+  ["OPTIONS /webhook", 405, "rejected method_not_allowed", { ...challenge, probeStatus: 204 }],
+  ["GET /webhook", 405, "rejected method_not_allowed", challenge],
+  ["PUT /webhook", 405, "rejected method_not_allowed", { probeStatus: 200 }],
+  ["GET /webhook", 403, "rejected address_not_allowed", { probeStatus: 200, allows: () => false }],
+])("%s is answered %d, %s", async (line, status, counted, route) => {
+  await using it = serve(route)
+  const [method = "", target = ""] = line.split(" ")
+  const answer = await fetch(it.url + target, { method })
+  expect(answer.status).toBe(status)
+  expect((await answer.text()) === "").toBe(counted.endsWith("probe"))
+  const [outcome, reason] = counted.split(" ")
+  expect(await it.counts()).toContain(
+    `hookline_events_total{pipeline="hooks",outcome="${outcome}",reason="${reason}"} 1`,
+  )
+  expect(it.events).toHaveLength(0)
+  if (counted.endsWith("probe")) expect(it.log).toMatchObject([{ level: 20, msg: "probe answered" }])
+})
+
+test("the methods of presets and probes are allowed once each", async () => {
+  await using it = serve({ ...challenge, probeStatus: 200 })
+  const answer = await fetch(`${it.url}/webhook`, { method: "PUT" })
+  expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST, GET, OPTIONS, HEAD"])
+})
+
 test("pipelines share a port by path: the exact one before the longest prefix", async () => {
   const port = await freePort()
   const paths = ["/*", "/hooks/*", "/hooks/deep/*", "/hooks/exact", "/webhook"]
@@ -189,7 +226,10 @@ test("an address that is not allowed is answered 403, also when it claims anothe
   await using it = serve({ allows: addressTest(["192.0.2.0/24"]) })
   const answer = await send(`${it.url}/webhook`, { headers: { "X-Forwarded-For": "192.0.2.1" } })
   expect(answer.status).toBe(403)
-  expect(it.log).toMatchObject([{ reason: "address_not_allowed", remote_address: "127.0.0.1" }])
+  expect(it.log).toMatchObject([
+    { reason: "untrusted_proxy", peer_address: "127.0.0.1" },
+    { reason: "address_not_allowed", remote_address: "127.0.0.1" },
+  ])
   expect(it.events).toHaveLength(0)
 })
 

@@ -118,6 +118,7 @@ export function optionChanges(
       response_status: ["200", "202"],
       response_body: ["a", "b"],
       response_content_type: ["text/plain", "text/html"],
+      probe: [undefined, "204"],
       content_types: [undefined, "application/json"],
       rate_limit: [undefined, "100"],
       rate_burst: ["1", "2", { rate_limit: "100" }],

@@ -160,19 +160,13 @@ test.each<[string, string]>([
     expect(other.warnings.join()).not.toContain("outage")
 })
 
-test.each([
-  "airwallex",
-  "chargebee\nusername = u\npassword = example-not-a-password",
-  "trello",
-  "recurly",
-  "openai",
-  "stytch",
-  "calendly",
-  "hmac\nheader = X-Signature",
-])("%s: one that repeats for a day, or of which nothing is known, brings no warning", (provider) => {
-  const { warnings } = planned({ provider })
-  expect(warnings.filter((it) => it.includes("outage"))).toEqual([])
-})
+test.each(["airwallex", "trello", "recurly", "openai", "stytch", "calendly", "hmac\nheader = X-Signature"])(
+  "%s: one that repeats for a day, or of which nothing is known, brings no warning",
+  (provider) => {
+    const { warnings } = planned({ provider })
+    expect(warnings.filter((it) => it.includes("outage"))).toEqual([])
+  },
+)
 
 describe("response_status", () => {
   test.each(["mailgun", "monday", "airwallex", "postmark\nheader = X-Token", "meta", "pandadoc"])(

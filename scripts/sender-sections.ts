@@ -17,15 +17,15 @@ export const renderSenders = (): string =>
 export function describeSender(name: string, preset: Preset): string[] {
   const documented = FACTS[name] ?? []
   const said = (key: keyof SenderFacts, text: (facts: SenderFacts) => string): string[] =>
-    documented.filter((it) => it[key] !== undefined).map((it) => `${text(it)} ([source](${it.source}))`)
+    documented.filter((it) => it[key] !== undefined).map((it) => `${text(it)} (${linkTo(it.source)})`)
   const setup = said("setup", (it) => it.setup!)
   const down = documented.flatMap((it) => {
     const texts = describeDelivery(it)
-    return texts.length === 0 ? [] : [`${texts.join("; ")} ([source](${it.source}))`]
+    return texts.length === 0 ? [] : [`${texts.join("; ")} (${linkTo(it.source)})`]
   })
   const missed = documented.flatMap((it) => {
     const texts = whatWasMissed(it)
-    return texts.length === 0 ? [] : [`${texts.join("; ")} ([source](${it.source}))`]
+    return texts.length === 0 ? [] : [`${texts.join("; ")} (${linkTo(it.source)})`]
   })
   return [
     `- **There**: ${[...setup, ...(setup.length === 0 ? [`see [its documentation](${preset.docs})`] : [])].join("; ")}.`,
@@ -51,6 +51,13 @@ function addresses(name: string, published: readonly string[]): string[] {
     : []
   const all = [...fetched, ...published]
   return all.length === 0 ? [] : [`- **Addresses**: ${all.join("; ")}`]
+}
+
+/** A link whose text says whose page it is: its host, of GitHub with the owner of the repository. */
+function linkTo(source: string): string {
+  const { hostname, pathname } = new URL(source)
+  const owner = hostname === "github.com" ? `/${pathname.split("/")[1]}` : ""
+  return `[${hostname.replace(/^www\./, "")}${owner}](${source})`
 }
 
 const required = ({ scheme }: Preset): string =>

@@ -1,3 +1,4 @@
+import { maskValue } from "../verify/explain/mask-text.ts"
 import type { CaptureMode } from "../config/sections/admin.ts"
 import type { AnsweredRequest, Capture } from "../pipeline/outcome-log.ts"
 import type { Outcome, Rejected } from "../pipeline/outcome.ts"
@@ -208,9 +209,12 @@ function reasonOf(outcome: Outcome | undefined): Pick<Captured, "reason" | "deta
   if (outcome.kind === "rejected") {
     // the detail of a 503 is advice for the sender; its reason says the same
     const detail = outcome.logDetail ?? (outcome.status === 503 ? undefined : outcome.detail)
-    return { reason: outcome.reason, detail }
+    return { reason: outcome.reason, detail: detail && maskValue(detail) }
   }
-  return { reason: outcome.reason, detail: outcome.kind === "dropped" ? outcome.detail : undefined }
+  return {
+    reason: outcome.reason,
+    detail: outcome.kind === "dropped" ? outcome.detail && maskValue(outcome.detail) : undefined,
+  }
 }
 
 /** Where it was published; undefined: not known, or a list, which became several records and has no body left. */

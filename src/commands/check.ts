@@ -4,7 +4,7 @@ import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { describeUnusable, noProxy, proxySetting, showProxy } from "../outgoing/proxied-fetch.ts"
 import type { Plan, PlannedPipeline } from "../runtime/plan/plan.ts"
-import { toShownUrl } from "../replay/request-of-record.ts"
+import { toShownUrl } from "../outgoing/shown-url.ts"
 import { routeOfSample, type SampleRoute } from "../runtime/sample-route.ts"
 import { senderOf } from "../runtime/plan/sender.ts"
 import { reach } from "../runtime/reach.ts"
@@ -138,7 +138,7 @@ function describe({ connections, pipelines, reconciles, forwards, admin: { liste
     }),
     reconciles: reconciles.map(({ id, pipeline, provider }) => ({ id, pipeline: pipeline.id, provider })),
     forwards: forwards.map(({ id, values: { from, url, sign } }) => {
-      return { id, from, url: toShownUrl(new URL(url)), sign }
+      return { id, from, url: toShownUrl(url), sign }
     }),
     admin: listen === "off" ? "off" : formatEndpoint(listen),
   }

@@ -7,7 +7,7 @@ import { Forward, type ForwardAbout } from "../replay/forward.ts"
 import type { Attempt, OnAttempt } from "../replay/attempt.ts"
 import { positionFile, type Positions } from "../replay/positions.ts"
 import { urlTarget } from "../replay/post.ts"
-import { toShownUrl } from "../replay/request-of-record.ts"
+import { toShownUrl } from "../outgoing/shown-url.ts"
 import { Application } from "../runtime/application.ts"
 import { escapeLine } from "../telemetry/escape-controls.ts"
 import { isColoured, painter, type Style } from "./colours.ts"
@@ -99,7 +99,7 @@ function describe(
     throw new HooklineError("usage", `${name} forwards ${connection}/${topic}; choose another --name`)
   const about = { ...before, url }
   if (before.url !== undefined && before.url !== url) {
-    say(`${name} was posted to ${toShownUrl(new URL(before.url))} before; it continues from there`)
+    say(`${name} was posted to ${toShownUrl(before.url)} before; it continues from there`)
     store.describe(about)
   }
   return about

@@ -1,3 +1,4 @@
+import { toShownUrl } from "../outgoing/shown-url.ts"
 import { pause, steadyMs } from "../clock/clock.ts"
 import { Lasting } from "../clock/lasting.ts"
 import { HooklineError } from "../errors.ts"
@@ -117,14 +118,15 @@ export class Reconciler {
     })
     if (!found) return
     const { isActive, url, events, last } = found
+    const shown = url && toShownUrl(url)
     const { endpoint: before } = await ledger.do("progress")
-    const now = `${url ?? ""} ${events ?? ""}`
+    const now = `${shown ?? ""} ${events ?? ""}`
     if (before !== undefined && before !== now)
       log.warn({ before, now }, "the sender's endpoint has another URL or other events")
     if (before !== now) await ledger.do("save", { endpoint: now })
     const why = last === undefined ? "" : ` (${last})`
     const disabled = `is disabled${why}; enable it, or run hookline reconcile ${id} --enable`
-    const elsewhere = `sends to ${url}, which is not this pipeline's URL`
+    const elsewhere = `sends to ${shown}, which is not this pipeline's URL`
     const isElsewhere = url !== undefined && !target.isAt(url)
     const problems = [...(isActive ? [] : [disabled]), ...(isElsewhere ? [elsewhere] : [])]
     const endpoint = problems.length === 0 ? undefined : `the endpoint ${problems.join(", and ")}`

@@ -2,7 +2,8 @@ import { afterEach, expect, test } from "bun:test"
 import type { StoredRecord } from "../brokers/broker.ts"
 import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
 import { urlTarget, type PostOptions } from "./post.ts"
-import { headersOf, parseTargetUrl, toShownUrl } from "./request-of-record.ts"
+import { toShownUrl } from "../outgoing/shown-url.ts"
+import { headersOf, parseTargetUrl } from "./request-of-record.ts"
 
 const record: StoredRecord = {
   topic: "payments",

@@ -1,3 +1,4 @@
+import { toShownUrl } from "../outgoing/shown-url.ts"
 import type { StoredRecord } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import { OF_THE_CONNECTION } from "../http/submission.ts"
@@ -14,14 +15,9 @@ export function parseTargetUrl(text: string): URL {
   return url
 }
 
-/** A URL without what may be secret in it: the password and the values of its query. */
-export function toShownUrl({ protocol, host, pathname, search }: URL): string {
-  return `${protocol}//${host}${pathname}${search === "" ? "" : "?…"}`
-}
-
 /** Where a forward delivers, as it is shown. @param url undefined: to a function of the program */
 export const toShownTarget = (url: string | undefined): string =>
-  url === undefined ? "a handler" : toShownUrl(new URL(url))
+  url === undefined ? "a handler" : toShownUrl(url)
 
 /**
  * The headers of a record that is posted to a URL, its value being the body: `hookline-topic`, `-partition`, `-offset`,

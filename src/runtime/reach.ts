@@ -1,3 +1,4 @@
+import { toShownUrl } from "../outgoing/shown-url.ts"
 import type { Reached } from "../brokers/define-connection.ts"
 import { reachRedis } from "../dedupe/redis-client.ts"
 import type { Diagnosis } from "./diagnosis.ts"
@@ -31,7 +32,11 @@ export async function reach(
   const ofSchemas = schemas.map(async ({ schemas, topics }): Promise<ReachedPart> => {
     const found = await schemas.reach(topics)
     const isUsable = found.every((it) => it.isUsable)
-    return { name: `schema registry ${schemas.url}`, isUsable, answers: found.map(({ answer }) => answer) }
+    return {
+      name: `schema registry ${toShownUrl(schemas.url)}`,
+      isUsable,
+      answers: found.map(({ answer }) => answer),
+    }
   })
   return (await Promise.all([...reached, ...ofStores, ...ofSchemas])).filter((it) => it !== undefined)
 }

@@ -1,5 +1,5 @@
 import { Type } from "./shape.ts"
-import { toShownUrl } from "../../replay/request-of-record.ts"
+import { toShownUrl } from "../../outgoing/shown-url.ts"
 import { rowOfReplica, type AdminClient, type RowElsewhere } from "../admin-client.ts"
 import type { Replay, Replays, ReplayFrom, ReplayTo } from "../replays.ts"
 import type { Replicas } from "../replicas.ts"

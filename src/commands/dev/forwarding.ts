@@ -2,7 +2,7 @@ import type { LogReader, StoredRecord } from "../../brokers/broker.ts"
 import { Forward, type ForwardAbout } from "../../replay/forward.ts"
 import type { Attempt, OnAttempt } from "../../replay/attempt.ts"
 import { urlTarget } from "../../replay/post.ts"
-import { toShownUrl } from "../../replay/request-of-record.ts"
+import { toShownUrl } from "../../outgoing/shown-url.ts"
 import { positionsInMemory } from "../../replay/position-tables.ts"
 
 const ignore = (): void => {}

@@ -13,6 +13,7 @@ import type { Handshake } from "../../verify/handshakes/handshake.ts"
 import { challengeSigner, handshakeOf } from "../../verify/handshakes/handshakes.ts"
 import { findFamily, makeVerifier, nameOf } from "../../verify/presets/providers.ts"
 import { mayBeSigned } from "../../verify/schemes/family.ts"
+import { toOutline } from "../../outgoing/shown-url.ts"
 import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"
 import type { Fetcher } from "../../verify/fetch/fetcher.ts"
 import {
@@ -286,12 +287,9 @@ function challengeOf({ provider, username, jwks_url }: Values<typeof VERIFIER_OP
   return `${isBearer ? "Bearer" : "Signature"} realm="webhooks"`
 }
 
-/**
- * The URL of a request for the log: what a scheme that signs it took for signed. Values of the query, which may be secret,
- * are left out.
- */
+/** The URL of a request for the log: what a scheme that signs it took for signed. */
 export function assumedUrl(url: string): string {
-  const shown = url.replace(/([?&][^=&?]*=)[^&]+/g, "$1…")
+  const shown = toOutline(url)
   return shown.length > MOST_URL_CHARACTERS ? `${shown.slice(0, MOST_URL_CHARACTERS)}…` : shown
 }
 

@@ -1,6 +1,8 @@
+import { maskedUrl, outlineOfQuery } from "../../outgoing/shown-url.ts"
 import type { VerifierSettings } from "../schemes/family.ts"
 import { literally } from "../schemes/mac.ts"
-import type { Explanation } from "../verifier.ts"
+import type { Explanation, SignedRequest } from "../verifier.ts"
+import { maskQuery } from "./mask-text.ts"
 import { digestsIn } from "./signatures.ts"
 
 /** Removes secrets from a text before it is shown. */
@@ -18,6 +20,27 @@ export function concealer({
     .concat(password.map((it) => Buffer.from(`${username}:${it}`).toString("base64")))
   const any = anyOf(spelled)
   return any === undefined ? (text) => text : (text) => text.replace(any, "[secret]")
+}
+
+/**
+ * The URL of a request without user information, nor what has the name or form of a credential in its query. A query that is
+ * not the request's own is of `public_url`, a setting, of which no value is shown.
+ */
+export function shownUrlOf({ url, query }: Pick<SignedRequest, "url" | "query">): string {
+  return maskedUrl(url, (it) => (it === query ? maskQuery(it) : outlineOfQuery(it)))
+}
+
+/** Hides user information and what may be secret in the query of a request's URL, also where a signed text spells it otherwise. */
+export function urlConcealer(request: Pick<SignedRequest, "url" | "query">): Conceal {
+  const { url } = request
+  const [whole, shown] = [url.split("?"), shownUrlOf(request).split("?")]
+  const [, userinfo = ""] = /:\/\/([^/?#]*@)/.exec(url) ?? []
+  const query = whole.slice(1).join("?")
+  const shownQuery = shown.slice(1).join("?")
+  return (text) => {
+    const anonymous = userinfo === "" ? text : text.replaceAll(`://${userinfo}`, "://…@")
+    return query === shownQuery ? anonymous : anonymous.replaceAll(`?${query}`, () => `?${shownQuery}`)
+  }
 }
 
 /** Shortens the signatures of a request, and those expected: who sees one of these could send the request. */

@@ -3,8 +3,8 @@ import { makeVerifier, type Verification } from "../presets/providers.ts"
 import { WrongSetting } from "../schemes/family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import type { SignedRequest } from "../verifier.ts"
-import { concealer, type Conceal } from "./conceal.ts"
-import { hidden, isSignatureName, isTokenName, maskQuery, maskText, maskValue } from "./mask-text.ts"
+import { concealer, shownUrlOf, type Conceal } from "./conceal.ts"
+import { hidden, isSignatureName, isTokenName, maskText, maskValue } from "./mask-text.ts"
 import { isToken } from "./report.ts"
 
 /** A signature or token is no shorter. */
@@ -27,8 +27,7 @@ export async function maskRequest(
     name,
     maskHeader(name, headerText(value), mask),
   ])
-  const at = request.url.indexOf("?") + 1
-  const url = at === 0 ? request.url : request.url.slice(0, at) + known(maskQuery(request.url.slice(at)))
+  const url = known(shownUrlOf(request))
   return { url, headers, body: maskBytes(request.body, (text) => maskText(known(text))) }
 }
 

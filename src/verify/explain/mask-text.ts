@@ -110,7 +110,9 @@ export function maskForm(text: string, isSecret: (name: string) => boolean, with
   return pairs.join("&")
 }
 
-export const maskQuery = (text: string): string => maskForm(text, isQueryName, 0)
+/** A parameter without a name may be anything, so its value is hidden. */
+export const maskQuery = (text: string): string =>
+  maskForm(text, isQueryName, 0).replace(/(?<=^|&)[^&=]+(?=&|$)/g, hidden)
 
 function decoded(text: string): string {
   try {

@@ -6,7 +6,7 @@ import { secretWarnings } from "../presets/secret-warnings.ts"
 import { factsOf } from "../presets/sender-facts.ts"
 import { REASON_WORDS, Verified, type Explanation } from "../verifier.ts"
 import type { Advice } from "./advice.ts"
-import { concealer, masker, type Conceal } from "./conceal.ts"
+import { concealer, masker, urlConcealer, type Conceal } from "./conceal.ts"
 import type { RequestDiagnosis } from "./diagnosis.ts"
 import { exampleHeaders } from "./example.ts"
 import { type Inquiry, describeMistake, type Mistake, type MistakeKind } from "./inquiry.ts"
@@ -84,7 +84,8 @@ export async function reportOf(
   const { explanation, found, possible } = diagnosis
   const conceal = concealer(settings)
   const mask: Conceal = masksSignatures ? masker(explanation, inquiry.request.headers) : (text) => text
-  const show: Conceal = (text) => mask(conceal(text))
+  const concealUrl = urlConcealer(inquiry.request)
+  const show: Conceal = (text) => mask(conceal(concealUrl(text)))
   const preset = presetOf(provider)
   // only the detail is concealed: a gap in the fixed words would reveal a secret that is one of them
   const described = (mistakes: readonly Mistake[], isCertain: boolean): ReportedMistake[] =>

@@ -46,8 +46,10 @@ client_id: \${HOSTNAME:-hookline}
 - \`key = value\` or \`key: value\`; keys are case-insensitive. A line that is indented deeper than its key continues the
   value. In a Router's section a line that is none of its keys is \`pattern = topic\`. An empty value is an error unless the default is empty: remove the key to get its default.
 - \`\${NAME}\` is the environment's variable, \`\${NAME:-default}\` has a default for when it is unset or empty,
-  \`\${file:/run/secrets/name}\` is a file's text without its last line end, \`$\${\` is a literal \`\${\`. Substituted values
-  are never printed.
+  \`\${file:/run/secrets/name}\` is a file's text without its last line end, \`$\${\` is a literal \`\${\`. Messages about the
+  file never quote a value that has a substituted one. Options that are never printed, user information and the query of URLs,
+  and segments of a \`path\` that have a substituted value (\`…\` stands for them) are in no log, metric, trace, answer of the
+  admin API or output of a command; other values, such as a topic's name, are printed, substituted or not.
 - Durations are \`500ms\`, \`5s\`, \`2m\`, \`24h\`, \`7d\`; sizes \`512KiB\`, \`1MiB\`, also in plain bytes; lists are separated by commas or lines.
   A relative path starts from the folder of the file that has it.
 - \`[defaults:<Component>]\` has keys for every pipeline's section of that component, \`[defaults:connection]\` for connections.

@@ -1,3 +1,4 @@
+import { withoutHidden } from "../process/hidden-segments.ts"
 import { maskValue } from "../verify/explain/mask-text.ts"
 import type { CaptureMode } from "../config/sections/admin.ts"
 import type { AnsweredRequest, Capture } from "../pipeline/outcome-log.ts"
@@ -203,17 +204,19 @@ export class Captures implements Capture {
 const isRefusal = (outcome: Outcome | undefined): outcome is Rejected | undefined =>
   outcome === undefined || outcome.kind === "rejected"
 
+const shown = (detail: string): string => withoutHidden(maskValue(detail))
+
 function reasonOf(outcome: Outcome | undefined): Pick<Captured, "reason" | "detail"> {
   if (outcome === undefined) return { reason: "internal", detail: undefined }
   if (outcome.kind === "accepted") return { reason: "accepted", detail: undefined }
   if (outcome.kind === "rejected") {
     // the detail of a 503 is advice for the sender; its reason says the same
     const detail = outcome.logDetail ?? (outcome.status === 503 ? undefined : outcome.detail)
-    return { reason: outcome.reason, detail: detail && maskValue(detail) }
+    return { reason: outcome.reason, detail: detail && shown(detail) }
   }
   return {
     reason: outcome.reason,
-    detail: outcome.kind === "dropped" ? outcome.detail && maskValue(outcome.detail) : undefined,
+    detail: outcome.kind === "dropped" ? outcome.detail && shown(outcome.detail) : undefined,
   }
 }
 

@@ -1,3 +1,4 @@
+import { withoutHidden } from "../process/hidden-segments.ts"
 import { Application } from "../runtime/application.ts"
 import { verifier } from "../components/verifier.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
@@ -126,7 +127,7 @@ function describe({ connections, pipelines, reconciles, forwards, admin: { liste
       return {
         id: pipeline.id,
         listen: formatEndpoint({ host, port }),
-        path,
+        path: withoutHidden(path),
         connection,
         topic,
         ...(topic === undefined && { sink: pipeline.sink.component.title }),

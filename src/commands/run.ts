@@ -1,3 +1,4 @@
+import { withoutHidden } from "../process/hidden-segments.ts"
 import { readFileSync } from "node:fs"
 import { basename, join } from "node:path"
 import { isatty } from "node:tty"
@@ -33,7 +34,7 @@ export async function run(flags: ConfigFlags & ComponentFlags & { watch?: true }
   const first = listening.find(({ pipeline }) => open.has(pipeline))
   if (first !== undefined) {
     log.info(
-      `try it: curl -i -d '{"type":"ping","id":42}' ${first.url.replace("//0.0.0.0:", "//localhost:")}`,
+      `try it: curl -i -d '{"type":"ping","id":42}' ${withoutHidden(first.url.replace("//0.0.0.0:", "//localhost:"))}`,
     )
   }
 

@@ -1,3 +1,4 @@
+import { withoutHidden } from "../process/hidden-segments.ts"
 import { Option, type Command } from "commander"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import type { VerifierSettings } from "../verify/schemes/family.ts"
@@ -114,7 +115,7 @@ export async function send(target: string, flags: SendFlags): Promise<void> {
     const stored = isKnown ? await pipeline.stored(sent, beganMs - CLOCK_MS) : []
     const all = { ...results, stored, pipeline: pipeline?.id }
     const shown = flags.json === true ? toJson(all, concealer(settings)) : summarize(all, concealer(settings))
-    console.log(escapeControls(shown))
+    console.log(escapeControls(withoutHidden(shown)))
     process.exitCode = allAccepted(results) && !signal.aborted ? 0 : 1
   } finally {
     bar?.stop()

@@ -1,3 +1,4 @@
+import { hideSegments } from "../process/hidden-segments.ts"
 import { duration, file, integer, list, number, size, text } from "../config/options/option-types.ts"
 import type { OptionSet, Values } from "../config/options/option-types.ts"
 import { addressTest, parseNetwork } from "../senders/addresses.ts"
@@ -137,6 +138,7 @@ export const webHookSource = defineComponent({
   options: OPTIONS,
   check(checking) {
     checkAllow(checking)
+    hideSegments(checking.values.path ?? "", checking.substituted("path"))
     const { response_status: status, response_body: body } = checking.values
     if (status !== undefined && isBodiless(status) && body !== undefined && body !== "")
       checking.wrong(

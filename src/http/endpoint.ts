@@ -261,7 +261,7 @@ export function* requestHandlers(
     if (!endpoints.add(route.path, endpoint))
       throw new HooklineError(
         "config",
-        `several pipelines have the path ${route.path} on ${formatEndpoint(route)}`,
+        `several pipelines have the path of ${route.pipeline} on ${formatEndpoint(route)}`,
       )
   }
   return {

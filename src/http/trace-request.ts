@@ -1,3 +1,4 @@
+import { withoutHidden } from "../process/hidden-segments.ts"
 import type { RequestInfo } from "../pipeline/event.ts"
 import type { Received, Trace, Tracer } from "../telemetry/traces/trace.ts"
 import type { Route } from "./route.ts"
@@ -17,11 +18,11 @@ function describe(info: RequestInfo, { pipeline, path }: Route): Received {
   const isKnown = METHODS.includes(info.method)
   const url = info.headers.has("host") ? URL.parse(info.url) : null
   return {
-    name: `${isKnown ? info.method : "HTTP"} ${path}`,
+    name: `${isKnown ? info.method : "HTTP"} ${withoutHidden(path)}`,
     attributes: {
       "http.request.method": isKnown ? info.method : "_OTHER",
-      "http.route": path,
-      "url.path": info.path,
+      "http.route": withoutHidden(path),
+      "url.path": withoutHidden(info.path),
       "url.scheme": info.url.startsWith("https:") ? "https" : "http",
       "server.address": url?.hostname,
       "server.port": url === null || url.port === "" ? undefined : Number(url.port),

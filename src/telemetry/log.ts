@@ -1,3 +1,4 @@
+import { withoutHidden } from "../process/hidden-segments.ts"
 import { isatty } from "node:tty"
 import { pino, type Logger as PinoLogger } from "pino"
 import { escapeControls, escapeLine } from "./escape-controls.ts"
@@ -54,7 +55,8 @@ let standardOutput: LineWriter | undefined
 export function openLog({ level, format, worker, onDropped = () => {} }: LogOptions): OpenLog {
   const human = format === "pretty" || (format === "auto" && isatty(STDOUT))
   // paths, header values and parser errors come from senders
-  const toText = human ? forTerminal() : escapeControls
+  const escape = human ? forTerminal() : escapeControls
+  const toText = (line: string): string => escape(withoutHidden(line))
   const stream = boundedStream(toText, onDropped, (lines) => {
     log.error({ lines }, "log lines were dropped here: standard output was full, blocked or closed")
   })

@@ -1,3 +1,4 @@
+import { withoutHidden } from "../../process/hidden-segments.ts"
 import { Type } from "./shape.ts"
 import { headerText } from "../../senders/header-text.ts"
 import { adviceOn, unknownPath } from "../../verify/explain/advice.ts"
@@ -228,7 +229,8 @@ async function lastRefused(
 const SUMMARY = Object.keys(CaptureSummary.properties) as (keyof CaptureSummary)[]
 
 export function summaryOf(captured: Captured): CaptureSummary {
-  const all = { ...captured, words: wordsOf(captured.reason), detail: captured.detail ?? null }
+  const { reason, detail = null } = captured
+  const all = { ...captured, path: withoutHidden(captured.path), words: wordsOf(reason), detail }
   return Object.fromEntries(SUMMARY.map((key) => [key, all[key]])) as unknown as CaptureSummary
 }
 
@@ -249,7 +251,7 @@ async function detailOf(
     shown.headers.some(([, value], at) => value !== texts[at]![1])
   return {
     summary: summaryOf(captured),
-    url: shown.url,
+    url: unmasked ? shown.url : withoutHidden(shown.url),
     came_at: cameAtMs,
     headers: shown.headers.map(([name, value]) => ({ name, value })),
     body_base64: body === undefined ? null : Buffer.from(shown.body).toString("base64"),

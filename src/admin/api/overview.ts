@@ -1,3 +1,4 @@
+import { withoutHidden } from "../../process/hidden-segments.ts"
 import { Type } from "./shape.ts"
 import { hostname } from "node:os"
 import manifest from "../../../package.json" with { type: "json" }
@@ -232,7 +233,8 @@ function pipelineOverview(
   history: PipelineHistory,
   stateOf: (pipeline: PipelineInfo, history: PipelineHistory) => PipelineState,
 ): PipelineOverview {
-  const { id, provider, isVerified, url, connection, topic } = pipeline
+  const { id, provider, isVerified, connection, topic } = pipeline
+  const url = withoutHidden(pipeline.url)
   return {
     id,
     state: stateOf(pipeline, history),

@@ -1,3 +1,4 @@
+import { withoutHidden } from "../../process/hidden-segments.ts"
 import { Type } from "./shape.ts"
 import {
   findFamily,
@@ -34,7 +35,7 @@ export const sendRoutes = (service: Service): ApiRoute[] => [
         pipeline: id,
         provider: provider ?? pipeline.provider ?? null,
         method: "POST",
-        url: samplePath(pipeline.url),
+        url: withoutHidden(samplePath(pipeline.url)),
         content_type: headers.get("content-type")!,
         body: Buffer.from(body).toString(),
         signed: typeof signers !== "string" && signers.length > 0,

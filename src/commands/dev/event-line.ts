@@ -1,3 +1,4 @@
+import { withoutHidden } from "../../process/hidden-segments.ts"
 import { EVENT_VALUE, type ValueOf } from "../../components/extraction.ts"
 import { toLocalTime } from "../../components/local-time.ts"
 import { findFlaw } from "../../json/check.ts"
@@ -44,7 +45,7 @@ export function lineMaker(pipelines: readonly PlannedPipeline[], paint: Paint) {
       paint("dim", toLocalTime(Date.now()).slice(11, 23)),
       paint(style, `${status}`),
       ...(finders.size > 1 && pipeline !== undefined ? [pipeline] : []),
-      ...(pipeline === undefined ? [`${request.method} ${shorten(request.path)}`] : []),
+      ...(pipeline === undefined ? [`${request.method} ${shorten(withoutHidden(request.path))}`] : []),
       paint("bold", shown(type, event)),
       shown(id, event),
       bytes === undefined ? NONE : sizeInWords(bytes),

@@ -1,3 +1,4 @@
+import { withoutHidden } from "../../process/hidden-segments.ts"
 import manifest from "../../../package.json" with { type: "json" }
 import { formatEndpoint, reachable } from "../../config/sections/endpoint.ts"
 import type { Plan, PlannedPipeline } from "../../runtime/plan/plan.ts"
@@ -73,7 +74,7 @@ export function introduce(introduced: Introduced, paint: Paint): string {
     const shown = kind === "command" || width === undefined ? text : wrapText(text, width)
     return `  ${paint("dim", name.padEnd(INDENT.length - 2))}${shown}`.trimEnd()
   })
-  return `${paint("bold", "Hookline")} ${manifest.version}\n\n${lines.join("\n")}\n\n`
+  return withoutHidden(`${paint("bold", "Hookline")} ${manifest.version}\n\n${lines.join("\n")}\n\n`)
 }
 
 const INDENT = " ".repeat(16)

@@ -68,6 +68,8 @@ export interface FileValue {
   readonly text: string | undefined
   /** Whether messages may quote it. */
   readonly quotable: boolean
+  /** The values of variables and files in it; undefined: there are none. */
+  readonly values?: readonly string[]
   /** Problems of the interpolation, each with its line. */
   readonly problems: readonly Pick<Problem, "line" | "text" | "error">[]
 }
@@ -206,14 +208,18 @@ const NO_PROBLEMS: FileValue["problems"] = []
 /** Interpolates line by line, so that a substituted value can't add lines. */
 function valueOf(lines: IniEntry["lines"], environment: Environment): FileValue {
   const problems: FileValue["problems"][number][] = []
+  const values: string[] = []
   const parts = lines.map(({ text, line }) =>
-    interpolate(text, environment, (problem, error) => problems.push({ line, text: problem, error })),
+    interpolate(text, { ...environment, values }, (problem, error) =>
+      problems.push({ line, text: problem, error }),
+    ),
   )
   const sound = parts.filter((part) => part !== undefined)
   const isSound = sound.length === parts.length
   return {
     text: isSound ? sound.map(({ text }) => text).join("\n") : undefined,
     quotable: isSound && sound.every(({ substituted }) => !substituted),
+    ...(values.length > 0 && { values }),
     problems,
   }
 }

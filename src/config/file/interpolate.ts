@@ -12,6 +12,8 @@ export interface Environment {
   readonly reads?: ((file: string) => void) | undefined
   /** Gets the names of the variables that values refer to. */
   readonly variables?: Set<string> | undefined
+  /** Gets the values of variables and files. */
+  readonly values?: string[] | undefined
   /** Whether a running process reads them again: its variables are those of its start. */
   readonly isReload?: boolean | undefined
 }
@@ -48,7 +50,9 @@ export function interpolate(
     if (reference === undefined) return "${"
     if (end === "") return fail("unterminated ${; write $${ for a literal ${")
     substituted = true
-    return substitute(reference, environment, fail)
+    const value = substitute(reference, environment, fail)
+    if (value !== "" && !reference.endsWith(`:-${value}`)) environment.values?.push(value)
+    return value
   })
   return failed ? undefined : { text: result, substituted }
 }

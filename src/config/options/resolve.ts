@@ -105,6 +105,9 @@ class SectionReader implements Resolved<OptionSet> {
 
   readonly warn = (key: string, text: string): void => this.#problems.warn(this.where(key), text)
 
+  readonly substituted = (key: string): readonly string[] =>
+    this.#valueInCode(key) === undefined ? (this.#textOf(key)?.value.values ?? []) : []
+
   readonly where = (key: string): Place => {
     if (this.#valueInCode(key) !== undefined) return this.#placeInCode(key)
     const text = this.#textOf(key)

@@ -19,6 +19,8 @@ export interface Checking<O extends OptionSet> {
   readonly isGiven: (key: keyof O & string) => boolean
   /** Whether its value comes from `[defaults:…]`, which serves other sections too. */
   readonly isDefault: (key: keyof O & string) => boolean
+  /** What the environment and files have put into its text. */
+  readonly substituted: (key: keyof O & string) => readonly string[]
   /** Reports a problem of a key, with its remedy. */
   readonly wrong: (key: keyof O & string, text: string) => void
   /** Reports a warning about a key, shown by `hookline check`. */

@@ -95,6 +95,10 @@ class UnchangedPart<K extends ComponentKind> implements ResolvedPart<K> {
     return { line: undefined }
   }
 
+  substituted(): readonly string[] {
+    return []
+  }
+
   isSound(): boolean {
     return true
   }

@@ -1,3 +1,4 @@
+import { withoutHidden } from "../../process/hidden-segments.ts"
 import { enumerateSome } from "../../config/file/nearest.ts"
 import { formatOf, mediaType } from "../../forms/body-format.ts"
 import { findFlaw } from "../../json/check.ts"
@@ -103,7 +104,7 @@ const MOST_PATHS = 5
 
 /** What is said of a request that no pipeline has the path of. */
 export function unknownPath(paths: readonly string[]): string {
-  return `No pipeline has this path. Pipelines listen at ${enumerateSome(paths, MOST_PATHS)}.`
+  return `No pipeline has this path. Pipelines listen at ${enumerateSome(paths.map(withoutHidden), MOST_PATHS)}.`
 }
 
 const EXCERPT_BYTES = 32

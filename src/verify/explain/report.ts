@@ -1,3 +1,4 @@
+import { withoutHidden } from "../../process/hidden-segments.ts"
 import { headerBytes } from "../../senders/header-text.ts"
 import { settle, sha256 } from "../crypto.ts"
 import { describeAfter } from "../presets/delivery-facts.ts"
@@ -85,7 +86,7 @@ export async function reportOf(
   const conceal = concealer(settings)
   const mask: Conceal = masksSignatures ? masker(explanation, inquiry.request.headers) : (text) => text
   const concealUrl = urlConcealer(inquiry.request)
-  const show: Conceal = (text) => mask(conceal(concealUrl(text)))
+  const show: Conceal = (text) => withoutHidden(mask(conceal(concealUrl(text))))
   const preset = presetOf(provider)
   // only the detail is concealed: a gap in the fixed words would reveal a secret that is one of them
   const described = (mistakes: readonly Mistake[], isCertain: boolean): ReportedMistake[] =>

@@ -156,6 +156,206 @@ test.each<
   expect(decode(options, body, contentType)).toMatchObject({ kind: "rejected", status, reason, detail })
 })
 
+const latin1 = (text: string): Uint8Array => Buffer.from(text, "latin1")
+/** A multipart form of these parts. */
+const multipart = (...parts: (readonly [headers: string, value: string])[]): string =>
+  `${parts.map(([headers, value]) => `--x\r\nContent-Disposition: form-data; ${headers}\r\n\r\n${value}\r\n`).join("")}--x--`
+
+/** Bodies with a character for each byte. */
+test.each<[what: string, options: Options, body: string, contentType: string, decoded: string]>([
+  // forms
+  ["Content-Type", {}, "a=Jos%E9%80", `${FORM}; charset=windows-1252`, '{"a":"José€"}'],
+  [
+    "Content-Type in quotes",
+    {},
+    "\xe9=\xe9",
+    `${FORM};boundary="; charset=big5"; CharSet="ISO-8859-1"`,
+    '{"é":"é"}',
+  ],
+  ["several bytes a character", {}, "%83e=%83%58", `${FORM}; charset=Shift_JIS`, '{"テ":"ス"}'],
+  ["escape sequences", {}, "a=%1B$B$%22%1B(B", `${FORM}; charset=iso-2022-jp`, '{"a":"あ"}'],
+  ["charset, a field", {}, "a=Jos%E9&charset=windows-1252", FORM, '{"a":"José","charset":"windows-1252"}'],
+  ["charset, a field, and UTF-8", {}, "charset=UTF-8&a=%C3%A9", FORM, '{"charset":"UTF-8","a":"é"}'],
+  ["a field charset that is none", {}, "charset=long&a=%C3%A9", FORM, '{"charset":"long","a":"é"}'],
+  ["_charset_", {}, "a=%E9&_charset_=iso-8859-2", FORM, '{"a":"é","_charset_":"iso-8859-2"}'],
+  [
+    "_charset_ first",
+    {},
+    "charset=big5&_charset_=latin1&a=%E9",
+    `${FORM}; charset=utf-8`,
+    '{"charset":"big5","_charset_":"latin1","a":"é"}',
+  ],
+  ["_charset_ without a value", {}, "_charset_=&a=%C3%A9", FORM, '{"_charset_":"","a":"é"}'],
+  [
+    "Content-Type before charset",
+    {},
+    "charset=latin1&a=%C3%A9",
+    `${FORM}; charset=utf-8`,
+    '{"charset":"latin1","a":"é"}',
+  ],
+  ["no form is UTF-16", {}, "ab=%C3%A9", `${FORM}; charset=utf-16`, '{"ab":"é"}'],
+  ["the option", { charset: "windows-1252" }, "a=%E9", FORM, '{"a":"é"}'],
+  ["before the option", { charset: "windows-1252" }, "a=%C3%A9", `${FORM}; charset=utf-8`, '{"a":"é"}'],
+  ["JSON of a field", { unwrap: "p" }, 'p={"a":"\xe9"}', `${FORM}; charset=latin1`, '{"a":"é"}'],
+  // text
+  ["text", {}, "Caf\xe9", "text/plain; charset=iso-8859-1", '{"text":"Café"}'],
+  ["text in UTF-16", {}, "\xe9\x00a\x00", "text/plain; charset=utf-16le", '{"text":"éa"}'],
+  ["text and the option", { charset: "koi8-r" }, "\xc1", "text/plain", '{"text":"а"}'],
+  // multipart
+  [
+    "a part, and not its neighbour",
+    {},
+    multipart(
+      ['name="a"\r\nContent-Type: text/plain; charset=windows-1252', "\xe9\x80"],
+      ['name="b"', "\xc3\xa9"],
+    ),
+    MULTIPART,
+    '{"a":"é€","b":"é"}',
+  ],
+  [
+    "all parts, names too",
+    {},
+    multipart(['name="\xe9"', "\xe9"]),
+    `${MULTIPART}; charset=latin1`,
+    '{"é":"é"}',
+  ],
+  [
+    "_charset_ of all parts but those that say otherwise",
+    {},
+    multipart(
+      ['name="a"', "\x83\x65"],
+      ['name="u"\r\nContent-Type: text/plain; charset=utf-8', "\xc3\xa9"],
+      ['name="_charset_"', "shift_jis"],
+      ['name="f"; filename="\x83\x65.txt"\r\nContent-Type: text/plain; charset=latin1', "\xe9"],
+    ),
+    MULTIPART,
+    '{"a":"テ","u":"é","_charset_":"shift_jis","f":{"filename":"テ.txt","content_type":"text/plain; charset=latin1","base64":"6Q=="}}',
+  ],
+  [
+    "charset of all parts",
+    {},
+    multipart(['name="a"', "\xe9"], ['name="charset"', "cp1252"]),
+    MULTIPART,
+    '{"a":"é","charset":"cp1252"}',
+  ],
+  [
+    "a file called charset",
+    {},
+    multipart(['name="a"', "\xc3\xa9"], ['name="charset"; filename=""', "latin1"]),
+    MULTIPART,
+    '{"a":"é","charset":{"filename":"","base64":"bGF0aW4x"}}',
+  ],
+  [
+    "charsets of single fields",
+    {},
+    multipart(
+      ['name="text"', "\xe9"],
+      ['name="subject"', "\xc3\xa9"],
+      ['name="charsets"', '{"text":"iso-8859-1","subject":"UTF-8","html":"klingon","to":1}'],
+    ),
+    MULTIPART,
+    JSON.stringify({
+      text: "é",
+      subject: "é",
+      charsets: '{"text":"iso-8859-1","subject":"UTF-8","html":"klingon","to":1}',
+    }),
+  ],
+  // JSON
+  [
+    "JSON is UTF-8",
+    { charset: "latin1" },
+    '{"a":"\xc3\xa9"}',
+    "application/json; charset=latin1",
+    '{"a":"é"}',
+  ],
+])("text is read in the charset that is declared: %s", (_what, options, body, contentType, decoded) => {
+  expect(decode(options, latin1(body), contentType)).toBe(decoded)
+})
+
+test.each<[what: string, body: string, contentType: string, status: number, reason: string, detail: string]>([
+  [
+    "a form",
+    "a=1",
+    `${FORM}; charset=klingon`,
+    415,
+    "unknown_charset",
+    'The body has the charset "klingon", which is unknown.',
+  ],
+  [
+    "text",
+    "a",
+    "text/plain; charset=utf-7",
+    415,
+    "unknown_charset",
+    'The body has the charset "utf-7", which is unknown.',
+  ],
+  [
+    "a part",
+    multipart(['name="a"\r\nContent-Type: text/plain; charset=utf-99', "a"]),
+    MULTIPART,
+    415,
+    "unknown_charset",
+    'The body has the charset "utf-99", which is unknown.',
+  ],
+  [
+    "_charset_",
+    `_charset_=${"x".repeat(50)}`,
+    FORM,
+    415,
+    "unknown_charset",
+    `The body has the charset "${"x".repeat(40)}", which is unknown.`,
+  ],
+  [
+    "charset, and no UTF-8",
+    "charset=long&a=%E9",
+    FORM,
+    400,
+    "invalid_utf8",
+    "The body is a form with bytes that are not UTF-8 in field 2.",
+  ],
+  [
+    "a form of other bytes",
+    "b=1&a=%83",
+    `${FORM}; charset=sjis`,
+    400,
+    "invalid_charset",
+    "The body is a form with bytes that are not shift_jis in field 2.",
+  ],
+  [
+    "a part of other bytes",
+    multipart(['name="a"\r\nContent-Type: text/plain; charset=big5', "\xff"]),
+    MULTIPART,
+    400,
+    "invalid_charset",
+    "The body is a form with bytes that are not big5 in field 1.",
+  ],
+  [
+    "text of other bytes",
+    "\xff",
+    "text/plain; charset=euc-kr",
+    400,
+    "invalid_charset",
+    "The body is text that is not euc-kr.",
+  ],
+])(
+  "a charset that is unknown, or not the body's, is refused: %s",
+  (_what, body, contentType, status, reason, detail) => {
+    expect(decode({}, latin1(body), contentType)).toMatchObject({ kind: "rejected", status, reason, detail })
+  },
+)
+
+test("a form whose parameters are signed is UTF-8, as it was verified, whatever is declared", () => {
+  const options = { charset: "latin1" }
+  for (const body of ["a=%C3%A9", "a=%C3%A9&charset=latin1", "a=%C3%A9&_charset_=latin1"])
+    expect(decode(options, body, `${FORM}; charset=latin1`, { isForm: true })).toStartWith('{"a":"é"')
+})
+
+test("the option's charset is one that is known", () => {
+  expect(() => decode({ charset: "latin-1" }, "")).toThrow(
+    'charset: "latin-1" is not a label of the Encoding standard, such as windows-1252 or Shift_JIS',
+  )
+})
+
 test("text that is not UTF-8 is refused", () => {
   expect(decode({}, Uint8Array.of(0xe9), "text/plain")).toMatchObject({ status: 400, reason: "invalid_utf8" })
 })
@@ -176,7 +376,7 @@ test("a body whose signature covers form parameters alone is read as a form, and
   event.isForm = true
   for (const { format } of options) {
     const step = decoder.create(
-      { format, lists: "split", max_list_items: 9 } as Parameters<typeof decoder.create>[0],
+      { format, lists: "split", max_list_items: 9, charset: "utf-8" } as Parameters<typeof decoder.create>[0],
       componentContext(),
     )
     step(event, IN_TIME)

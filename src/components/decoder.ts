@@ -1,13 +1,15 @@
 // Hot path: every event of a pipeline with a Decoder passes here.
-import { isUtf8 } from "node:buffer"
 import { integer, list, oneOf, text } from "../config/options/option-types.ts"
 import { firstByte, formatOf, type Format } from "../forms/body-format.ts"
+import { charsetOf, declaredIn, isCharset, UTF_8, type Charset } from "../forms/charset.ts"
+import type { Field, FormFlaw } from "../forms/field.ts"
 import { parseMultipart } from "../forms/multipart.ts"
 import { parseUrlencoded } from "../forms/urlencoded.ts"
-import { asBuffer, OPEN_BRACKET } from "../json/tokens.ts"
+import { OPEN_BRACKET } from "../json/tokens.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
 import { refusedBody, Rejected } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/service-unavailable.ts"
+import { isSigned } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
 import { listStep } from "./decoder/lists.ts"
 import { formToJson, type FieldRules } from "./decoder/form-to-json.ts"
@@ -34,6 +36,12 @@ export const decoder = defineComponent({
       optional: true,
       doc: "Fields of a form whose values are JSON, which is put into the object as it is, and not as a text.",
     }),
+    charset: text({
+      form: "a label of the Encoding standard, such as windows-1252 or Shift_JIS",
+      accepts: isCharset,
+      default: "utf-8",
+      doc: "How the text of forms and of `text/plain` is encoded where neither their Content-Type nor the form says so; see decoding.md. JSON is UTF-8.",
+    }),
     lists: oneOf(["refuse", "wrap", "split"], {
       default: "refuse",
       doc: 'What becomes of a JSON list. refuse: 400 by the Validator; wrap: one event, {"items":[…]}; split: an event for each item, published as one unit.',
@@ -46,13 +54,23 @@ export const decoder = defineComponent({
     }),
   },
   isImplied: true,
-  create({ format, unwrap, json_fields, lists, max_list_items }) {
+  checkInPipeline({ values: { format }, sender, warn }) {
+    if (format !== "auto" || sender?.covers === undefined || sender.format === "auto") return
+    const { body } = sender.covers
+    if ((body !== "whole" && body !== "checksum") || isSigned("header:content-type", sender.covers)) return
+    warn(
+      "format",
+      `auto has the Content-Type, which ${sender.name} does not sign, say what a signed body is: a text of a captured request could be sent again as a form; set format to what ${sender.name} sends: json, form, multipart or text`,
+    )
+  },
+  create({ format, unwrap, json_fields, charset, lists, max_list_items }) {
     const rules: FieldRules = { unwrap, jsonFields: new Set(json_fields) }
+    const fallback = charsetOf(charset)!
     const take = lists === "refuse" ? undefined : listStep(lists, max_list_items)
     const process: Processor = (event) => {
       const found = format === "auto" ? formatIn(event) : format
       if (found !== "json") {
-        const decoded = decode(found, event, rules)
+        const decoded = decode(found, event, rules, fallback)
         if (decoded instanceof Rejected) return decoded
         const body = Buffer.from(decoded)
         if (body.length > event.body.length && !event.reserve(body.length - event.body.length))
@@ -71,6 +89,8 @@ export const decoder = defineComponent({
 /** Every refusal of a body that can't be decoded. */
 const UNDECODED = [
   refusedBody("invalid_utf8", ""),
+  refusedBody("invalid_charset", ""),
+  refusedBody("unknown_charset", "", 415),
   refusedBody("invalid_form", ""),
   refusedBody("too_many_fields", "", 413),
   refusedBody("duplicate_field", ""),
@@ -81,21 +101,40 @@ const TOO_MANY_ITEMS = refusedBody("too_many_items", "", 413)
 const formatIn = ({ isForm, body, request }: Event): Format =>
   isForm ? "form" : formatOf(body, request.headers.get("content-type"))
 
-/** JSON text made of a body. */
+/** JSON text made of a body. @param fallback the encoding of text where nothing is declared */
 function decode(
   format: Exclude<Format, "json">,
-  { body, request }: Event,
+  { body, request, isForm }: Event,
   rules: FieldRules,
+  fallback: Charset,
 ): string | Rejected {
-  if (format === "text")
-    return isUtf8(body)
-      ? `{"text":${JSON.stringify(asBuffer(body).toString())}}`
-      : refusedBody("invalid_utf8", "is text that is not UTF-8")
-  const fields =
-    format === "form"
-      ? parseUrlencoded(body)
-      : parseMultipart(body, request.headers.get("content-type") ?? "")
-  if (!Array.isArray(fields))
-    return refusedBody(fields.rule, fields.problem, fields.rule === "too_many_fields" ? 413 : 400)
-  return formToJson(fields, rules)
+  const contentType = request.headers.get("content-type")
+  // signed parameters are read as they were verified
+  if (isForm && format === "form") return ofFields(parseUrlencoded(body), rules)
+  const declared = declaredIn(contentType)
+  if (declared !== undefined && "problem" in declared) return refused(declared)
+  if (format === "text") return ofText(body, declared ?? fallback)
+  const encoding = { declared, fallback }
+  return ofFields(
+    format === "form" ? parseUrlencoded(body, encoding) : parseMultipart(body, contentType ?? "", encoding),
+    rules,
+  )
 }
+
+function ofText(body: Uint8Array, charset: Charset): string | Rejected {
+  const decoded = charset.decode(body)
+  if (decoded !== undefined) return `{"text":${JSON.stringify(decoded)}}`
+  return charset === UTF_8
+    ? refusedBody("invalid_utf8", "is text that is not UTF-8")
+    : refusedBody("invalid_charset", `is text that is not ${charset.name}`)
+}
+
+const ofFields = (fields: readonly Field[] | FormFlaw, rules: FieldRules): string | Rejected =>
+  "problem" in fields ? refused(fields) : formToJson(fields, rules)
+
+const STATUS: { readonly [rule in FormFlaw["rule"]]?: number } = {
+  too_many_fields: 413,
+  unknown_charset: 415,
+}
+
+const refused = ({ rule, problem }: FormFlaw): Rejected => refusedBody(rule, problem, STATUS[rule])

@@ -56,6 +56,7 @@ function sender({ provider, ...settings }: Partial<Values<Options>>): KnownSende
     name,
     event: presetOf(provider)?.event ?? {},
     facts: factsOf(name),
+    format: decodingOf(provider)?.format,
     covers,
     checksTime,
   }))

@@ -23,8 +23,8 @@ export const MOST_FIELDS = 1000
 
 /** Why a body can't be read as a form. */
 export interface FormFlaw {
-  readonly rule: "invalid_utf8" | "invalid_form" | "too_many_fields"
-  /** Follows "The body "; quotes nothing of it. */
+  readonly rule: "invalid_utf8" | "invalid_charset" | "unknown_charset" | "invalid_form" | "too_many_fields"
+  /** Follows "The body "; of it only an unknown charset is quoted. */
   readonly problem: string
 }
 
@@ -32,8 +32,3 @@ export const TOO_MANY_FIELDS: FormFlaw = {
   rule: "too_many_fields",
   problem: `has more than ${MOST_FIELDS} fields`,
 }
-
-export const notUtf8 = (field: number): FormFlaw => ({
-  rule: "invalid_utf8",
-  problem: `is a form with bytes that are not UTF-8 in field ${field}`,
-})

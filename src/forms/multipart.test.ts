@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test"
+import { UTF_8 } from "./charset.ts"
 import { MOST_FIELDS } from "./field.ts"
 import { parseMultipart } from "./multipart.ts"
 
@@ -9,7 +10,7 @@ const END = "--XyZ--\r\n"
 
 /** @param body with a character for each byte */
 const parse = (body: string, type = TYPE): unknown => {
-  const fields = parseMultipart(Buffer.from(body, "latin1"), type)
+  const fields = parseMultipart(Buffer.from(body, "latin1"), type, { declared: undefined, fallback: UTF_8 })
   if (!Array.isArray(fields)) return fields.problem
   return fields.map(({ name, value }) =>
     typeof value === "string"
@@ -29,7 +30,7 @@ test.each<[what: string, body: string, fields: (string | undefined)[][]]>([
       ["a", "2"],
     ],
   ],
-  ["text before and after", `pre\r\n${part(A, "1")}${END}after`, [["a", "1"]]],
+  ["line breaks before, text after", `\r\n\n${part(A, "1")}${END}after`, [["a", "1"]]],
   ["no line end after the last boundary", part(A, "1") + "--XyZ--", [["a", "1"]]],
   ["what looks like a boundary within a line", part(A, "1--XyZ--") + END, [["a", "1--XyZ--"]]],
   [
@@ -67,6 +68,8 @@ test.each<[what: string, body: string, fields: (string | undefined)[][]]>([
 
 test.each<[what: string, body: string, problem: string]>([
   ["nothing", "", "does not begin with its boundary"],
+  ["text before", `pre\r\n${part(A, "1")}${END}`, "does not begin with its boundary"],
+  ["a space before", ` \r\n${part(A, "1")}${END}`, "does not begin with its boundary"],
   ["another boundary", `--other\r\n${A}\r\n\r\n1\r\n--other--`, "does not begin with its boundary"],
   [
     "a boundary that only begins alike",

@@ -1,6 +1,6 @@
 // Hot path: every form passes here.
-import { isUtf8 } from "node:buffer"
-import { MOST_FIELDS, notUtf8, TOO_MANY_FIELDS, type FormFlaw, type TextField } from "./field.ts"
+import { charsetOfForm, undecodable, UTF_8, type Encoding } from "./charset.ts"
+import { MOST_FIELDS, TOO_MANY_FIELDS, type FormFlaw, type TextField } from "./field.ts"
 
 const AMPERSAND = 0x26
 const EQUALS = 0x3d
@@ -10,12 +10,13 @@ const SPACE = 0x20
 
 /**
  * The fields of an application/x-www-form-urlencoded body, in order, as browsers and `URLSearchParams` read them, but for
- * one thing: bytes that are not UTF-8 are refused, not replaced.
+ * one thing: bytes that are not of its encoding are refused, not replaced.
  *
+ * @param encoding undefined: UTF-8, whatever the form itself says
  * @see https://url.spec.whatwg.org/#urlencoded-parsing
  */
-export function parseUrlencoded(body: Uint8Array): TextField[] | FormFlaw {
-  const fields: TextField[] = []
+export function parseUrlencoded(body: Uint8Array, encoding?: Encoding): TextField[] | FormFlaw {
+  const pairs: (readonly [name: Uint8Array, value: Uint8Array])[] = []
   for (let start = 0; start < body.length;) {
     // without a search for each of a million
     if (body[start] === AMPERSAND) {
@@ -24,20 +25,32 @@ export function parseUrlencoded(body: Uint8Array): TextField[] | FormFlaw {
     }
     const found = body.indexOf(AMPERSAND, start)
     const end = found === -1 ? body.length : found
-    if (fields.length === MOST_FIELDS) return TOO_MANY_FIELDS
+    if (pairs.length === MOST_FIELDS) return TOO_MANY_FIELDS
     const pair = body.subarray(start, end)
     const equals = pair.indexOf(EQUALS)
-    const name = decode(equals === -1 ? pair : pair.subarray(0, equals))
-    const value = equals === -1 ? "" : decode(pair.subarray(equals + 1))
-    if (name === undefined || value === undefined) return notUtf8(fields.length + 1)
-    fields.push({ name, value })
+    pairs.push(
+      equals === -1
+        ? [unescaped(pair), NOTHING]
+        : [unescaped(pair.subarray(0, equals)), unescaped(pair.subarray(equals + 1))],
+    )
     start = end + 1
+  }
+  const charset = encoding === undefined ? UTF_8 : charsetOfForm(pairs, encoding)
+  if ("problem" in charset) return charset
+  const fields: TextField[] = []
+  for (const [nameBytes, valueBytes] of pairs) {
+    const name = charset.decode(nameBytes)
+    const value = charset.decode(valueBytes)
+    if (name === undefined || value === undefined) return undecodable(charset, fields.length + 1)
+    fields.push({ name, value })
   }
   return fields
 }
 
-/** The text of a name or value; undefined: it is not UTF-8. */
-function decode(encoded: Uint8Array): string | undefined {
+const NOTHING = new Uint8Array(0)
+
+/** The bytes of a name or value. */
+function unescaped(encoded: Uint8Array): Uint8Array {
   const bytes = Buffer.allocUnsafe(encoded.length)
   let length = 0
   for (let at = 0; at < encoded.length; at++) {
@@ -46,8 +59,7 @@ function decode(encoded: Uint8Array): string | undefined {
     if (escaped >= 0) at += 2
     bytes[length++] = escaped >= 0 ? escaped : byte === PLUS ? SPACE : byte
   }
-  const decoded = bytes.subarray(0, length)
-  return isUtf8(decoded) ? decoded.toString() : undefined
+  return bytes.subarray(0, length)
 }
 
 /** The byte of `%XX`; -1: these are no hexadecimal digits, and the percent sign stands for itself. */

@@ -8,6 +8,8 @@ import type { Receipt } from "./record.ts"
 export const STEP_REASONS = [
   "empty_body",
   "invalid_utf8",
+  "invalid_charset",
+  "unknown_charset",
   "invalid_json",
   "not_an_object",
   "form_body",

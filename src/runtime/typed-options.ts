@@ -381,6 +381,8 @@ export type DecoderOptions = {
   readonly unwrap?: DecoderOptionsGiven["unwrap"]
   /** Fields of a form whose values are JSON, which is put into the object as it is, and not as a text. */
   readonly jsonFields?: DecoderOptionsGiven["jsonFields"]
+  /** How the text of forms and of `text/plain` is encoded where neither their Content-Type nor the form says so; see decoding.md. JSON is UTF-8. Default: `utf-8`. */
+  readonly charset?: DecoderOptionsGiven["charset"]
   /** What becomes of a JSON list. refuse: 400 by the Validator; wrap: one event, {"items":[…]}; split: an event for each item, published as one unit. Default: `refuse`. */
   readonly lists?: DecoderOptionsGiven["lists"]
   /** The most items of a list that is split; a longer one is answered 413. Default: `1000`. */

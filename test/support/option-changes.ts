@@ -174,6 +174,7 @@ export function optionChanges(
       format: ["auto", "form"],
       unwrap: [undefined, "payload"],
       json_fields: ["a", "b"],
+      charset: ["utf-8", "latin1"],
       lists: ["wrap", "split"],
       max_list_items: ["1", "2"],
     },

@@ -40,6 +40,8 @@ const WORDS: { readonly [reason: string]: string | undefined } = {
   form_body: "the body is a form, and only its parameters are signed",
   empty_body: "the body is empty",
   invalid_utf8: "the body is not UTF-8",
+  invalid_charset: "the text is not of its charset",
+  unknown_charset: "the charset is unknown",
   invalid_json: "the body is not JSON",
   not_an_object: "the body is JSON, but not an object",
   schema_mismatch: "the body does not fit the schema",

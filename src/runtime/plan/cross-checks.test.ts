@@ -52,6 +52,36 @@ test.each([
   expect(warningsOf("public_url", given)).toEqual(warnings)
 })
 
+const BY_TYPE = (name: string): string =>
+  `auto has the Content-Type, which ${name} does not sign, say what a signed body is: a text of a captured request could be sent again as a form; set format to what ${name} sends: json, form, multipart or text`
+const AUTO = "[pipeline:p:Decoder]\nformat = auto\n"
+
+test.each([
+  ["an HMAC", { more: AUTO }, [BY_TYPE("hmac")]],
+  ["by default", { more: "[pipeline:p:Decoder]\nlists = split\n" }, [BY_TYPE("hmac")]],
+  ["stripe", { verifier: "provider = stripe\nsecret = whsec_example", more: AUTO }, [BY_TYPE("stripe")]],
+  ["a form", { more: AUTO.replace("auto", "form") }, []],
+  ["no Decoder", {}, []],
+  [
+    "github, which sends forms and JSON",
+    { verifier: "provider = github\nsecret = example-not-a-secret", more: AUTO },
+    [],
+  ],
+  [
+    "coinbase, which signs the Content-Type",
+    { verifier: "provider = coinbase\nsecret = example-not-a-secret", more: AUTO },
+    [],
+  ],
+  ["twilio, which signs the form", { verifier: twilio, source: EU, more: AUTO }, []],
+  [
+    "a token, which signs nothing",
+    { verifier: "provider = token\nheader = X\nsecret = example-not-a-secret", more: AUTO },
+    [],
+  ],
+])("a signed body that its Content-Type may make a form is warned of: %s", (_, given, warnings) => {
+  expect(warningsOf("format", given)).toEqual(warnings)
+})
+
 const UNENCRYPTED =
   "the keys are fetched unencrypted, so that they can be exchanged on the way; use an https URL"
 

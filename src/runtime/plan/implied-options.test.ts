@@ -46,6 +46,7 @@ describe("in a file", () => {
         lists: "split",
         max_list_items: 1000,
         json_fields: undefined,
+        charset: "utf-8",
       },
     })
   })

@@ -55,6 +55,8 @@ export interface KnownSender {
   readonly facts?: SenderFacts
   /** What its signatures cover with the Verifier's settings; undefined: these are invalid. */
   readonly covers: Coverage | undefined
+  /** What its bodies are, as `format` of the Decoder has it; undefined: JSON, or it is not known. */
+  readonly format?: string | undefined
   /** Whether the signed time is compared with the clock. */
   readonly checksTime?: boolean
 }

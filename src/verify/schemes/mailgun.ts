@@ -1,4 +1,5 @@
 import { formatOf } from "../../forms/body-format.ts"
+import { declaredIn, UTF_8 } from "../../forms/charset.ts"
 import { parseMultipart } from "../../forms/multipart.ts"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
 import type { Family } from "./family.ts"
@@ -64,7 +65,12 @@ function read({ headers, body }: SignedRequest): Claim | Refused {
 function readParts(body: Uint8Array, contentType: string): object | Refused {
   const format = formatOf(body, contentType)
   if (format === "form" || format === "multipart") {
-    const fields = format === "form" ? parseUrlencoded(body) : parseMultipart(body, contentType)
+    const declared = declaredIn(contentType)
+    if (declared !== undefined && "problem" in declared)
+      return new Refused("malformed", `the body ${declared.problem}`)
+    const encoding = { declared, fallback: UTF_8 }
+    const fields =
+      format === "form" ? parseUrlencoded(body, encoding) : parseMultipart(body, contentType, encoding)
     if (!Array.isArray(fields)) return new Refused("malformed", `the body ${fields.problem}`)
     const parts = fields.filter(({ name }) => PARTS.includes(name)).map(({ name, value }) => [name, value])
     if (parts.length === 0) return new Refused("missing_header", "no signature in the form")

@@ -57,6 +57,7 @@ test.each([
   { allow: ["10.0.0.0/8", "::1"] },
   { contentTypes: ["application/json", "application/cloudevents+json"] },
   { responseStatus: 204 },
+  { probe: 204 },
 ])("%j is right", (given) => {
   expect(routeOf(given)).toBeObject()
 })
@@ -73,6 +74,8 @@ test.each([
   [{ port: 65_536 }, "port"],
   [{ maxBodyBytes: 0 }, "maxBodyBytes"],
   [{ responseStatus: 302 }, "responseStatus"],
+  [{ probe: 199 }, "probe"],
+  [{ probe: 404 }, "probe"],
   [{ responseStatus: 204, responseBody: "x" }, "responseBody"],
   [{ responseContentType: "a\nb" }, "responseContentType"],
   [{ contentTypes: ["json"] }, "contentTypes"],
@@ -84,6 +87,10 @@ test.each([
   [{ tlsClientCa: "/ca.pem" }, "tlsCertificate"],
 ])("%j is told with its key", (given, key) => {
   expect(() => routeOf(given)).toThrow(key)
+})
+
+test("the status of probes is the route's; without one there is none", () => {
+  expect([routeOf({ probe: 204 }).probeStatus, routeOf({}).probeStatus]).toEqual([204, undefined])
 })
 
 test("content types are compared in lower case", () => {

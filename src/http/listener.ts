@@ -1,5 +1,6 @@
 import { listenFailure, type EndpointOptions } from "../config/sections/endpoint.ts"
 import { OptionError, type HooklineError } from "../errors.ts"
+import { isListenedOn } from "../process/listening-ports.ts"
 import { problem, REFUSALS } from "./answer.ts"
 import { newRequestId } from "./request-id.ts"
 import {
@@ -51,7 +52,7 @@ export class Listener {
     this.#handlers = handlers
     this.#tls = tls
     this.#idleTimeoutS = idleTimeoutS
-    if (address.port !== 0 && !isShared) checkFree(address)
+    if (address.port !== 0 && !isShared) checkUnshared(address)
     const server = this.#listen(address, tls)
     this.#current = server
     this.address = { host: address.host, port: server.port! }
@@ -160,7 +161,17 @@ export class Listener {
   }
 }
 
-/** Refuses an address in use, which SO_REUSEPORT would share with its process. @throws HooklineError `listen` */
+/**
+ * Refuses an address in use, which SO_REUSEPORT would share with its process. Where the system says that nothing listens on
+ * the port it is not opened for this: connections of that moment would be reset.
+ *
+ * @throws HooklineError `listen`
+ */
+export function checkUnshared(address: EndpointOptions): void {
+  if (isListenedOn(address.port) !== false) checkFree(address)
+}
+
+/** Refuses an address that can't be listened on, by opening it. @throws HooklineError `listen` */
 export function checkFree(address: EndpointOptions): void {
   try {
     void Bun.serve({ hostname: address.host, port: address.port, fetch: () => new Response() }).stop(true)

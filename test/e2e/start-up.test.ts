@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test"
+import { connect } from "node:net"
 import { join } from "node:path"
 import { endingWithThisProcess } from "../support/child.ts"
-import { temporaryFolder } from "../support/hookline.ts"
+import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { freePorts } from "../support/ports.ts"
 
 const INDEX = join(import.meta.dir, "../../src/index.ts")
 
@@ -44,3 +46,47 @@ test.each([
   })
   expect(await child.stdout.text()).toBe(`${loaded}\n`)
 })
+
+/** Connects to a port and asks for an answer. @returns what became of it: refused, answered or reset */
+function knock(port: number): Promise<"refused" | "answered" | "reset"> {
+  return new Promise((resolve) => {
+    let isOpen = false
+    const socket = connect(port, "127.0.0.1")
+    socket.on("connect", () => {
+      isOpen = true
+      socket.write("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    })
+    socket.on("data", () => {
+      resolve("answered")
+      socket.destroy()
+    })
+    socket.on("error", () => resolve(isOpen ? "reset" : "refused"))
+    socket.on("close", () => resolve("reset"))
+  })
+}
+
+test.each([1, 2])(
+  "from the moment that a port of %d workers can be connected to, every connection is answered",
+  async (workers) => {
+    using folder = temporaryFolder()
+    const [port = 0, adminPort = 0] = await freePorts(2)
+    const started = new AbortController()
+    const became = { refused: 0, answered: 0, reset: 0 }
+    const knocking = [port, adminPort].flatMap((at) =>
+      Array.from({ length: 8 }, async () => {
+        while (!started.signal.aborted) became[await knock(at)]++
+      }),
+    )
+    const broker = workers === 1 ? "directory = log" : "bootstrap_servers = 127.0.0.1:1"
+    await using running = await startHookline(
+      `[service]\nworkers = ${workers}\n[connection:broker]\n${broker}\n[admin]\nlisten = 127.0.0.1:${adminPort}
+[pipeline:webhooks:WebHookSource]\nhost = 127.0.0.1\nport = ${port}\n[pipeline:webhooks:BrokerSink]\ntopic = t\n`,
+      { folder: folder.path },
+    )
+    started.abort()
+    await Promise.all(knocking)
+    expect(became).toEqual({ refused: expect.any(Number), answered: expect.any(Number), reset: 0 })
+    expect(became.answered).toBeGreaterThan(0)
+    expect(await running.stop()).toBe(0)
+  },
+)

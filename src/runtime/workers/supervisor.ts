@@ -4,8 +4,9 @@ import type { Exclusion, Readiness, Service } from "../../admin/service.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { type Steps, atOnce, inSlices } from "../../clock/slices.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
+import { formatEndpoint, type EndpointOptions } from "../../config/sections/endpoint.ts"
 import { HooklineError } from "../../errors.ts"
-import { checkFree } from "../../http/listener.ts"
+import { checkUnshared } from "../../http/listener.ts"
 import { openLog, type Logger, type LogLevel, type OpenLog } from "../../telemetry/log.ts"
 import { Metrics } from "../../telemetry/metrics.ts"
 import type { Metric } from "../../telemetry/metric-registry.ts"
@@ -196,10 +197,9 @@ export class Supervisor implements ReloadableApplication, Running {
       const forwards = acquireForwards(plan, transaction, this.#service, this.log)
       const reconciles = acquireReconciles(plan, transaction, this.#service, this.log)
       // with SO_REUSEPORT workers would share a port with any other process: check here, once, that it is free
-      for (const { source } of plan.pipelines) {
-        const { host, port } = source.values as { host: string; port: number }
-        if (!known.has(port)) checkFree({ host, port })
-      }
+      const endpoints = plan.pipelines.map(({ source }) => source.values as unknown as EndpointOptions)
+      for (const endpoint of new Map(endpoints.map((it) => [formatEndpoint(it), it])).values())
+        if (!known.has(endpoint.port)) checkUnshared(endpoint)
       const listening = await takeOver(plan)
       this.#level = undefined
       this.#setLevel(plan.service.log_level)

@@ -70,6 +70,7 @@ export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags):
     target: urlTarget(url, {
       patience: { refusals: flags.tries },
       concurrency: flags.concurrency,
+      stops: flags.onRefusal === "stop",
       attempted: printer(typeOf),
     }),
     onRefusal: flags.onRefusal,

@@ -168,6 +168,7 @@ export async function retryFailures(name: string, flags: StateFlags): Promise<vo
       const reason = sent === "delivered" ? undefined : sent.reason
       if (reason !== undefined) isLeft = true
       positions.settle(failure, reason)
+      if (reason !== undefined) target.parked?.()
       console.log(escapeLine(`${place} ${reason ?? status}`))
     }
   } finally {

@@ -33,7 +33,7 @@ export interface Patience {
   readonly retries?: number | undefined
 }
 
-export interface KeyedTargetOptions {
+export interface AttemptOptions {
   /**
    * Attempts to deliver a record; never rejects.
    *
@@ -47,5 +47,13 @@ export interface KeyedTargetOptions {
   /** 1 unless given: one after the other. */
   readonly concurrency?: number | undefined
   readonly patience?: Patience
+  /** Whether no attempt begins after a refusal. One after the other, no record is attempted before an earlier one is delivered. */
+  readonly stops?: boolean | undefined
   readonly attempted?: OnAttempt | undefined
 }
+
+/** Pauses between attempts, in milliseconds. */
+export const ATTEMPT_RETRY_MS = { first: 250, longest: 10_000 }
+
+/** Up to a quarter less, so that several senders do not come back together. */
+export const jittered = (ms: number): number => Math.round(ms * (1 - Math.random() / 4))

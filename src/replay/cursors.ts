@@ -60,4 +60,9 @@ export class Cursors {
   get next(): ReplayPosition["next"] {
     return new Map([...this.#all].map(([partition, { next }]) => [partition, next]))
   }
+
+  /** The offset that is read next, by partition. */
+  get read(): ReplayPosition["next"] {
+    return new Map([...this.#all].map(([partition, { read }]) => [partition, read]))
+  }
 }

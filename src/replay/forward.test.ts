@@ -10,7 +10,7 @@ import type { ReplayTarget, Sent } from "./target.ts"
 function silent(): ReplayTarget {
   const { promise, resolve } = Promise.withResolvers<Sent>()
   return {
-    window: { records: 1, bytes: 1000 },
+    window: { records: 2, bytes: 1000 },
     send: () => promise,
     problem: () => "no answer",
     stop: () => resolve("stopped"),
@@ -40,6 +40,7 @@ async function forwardOf(
   })
   const running = forward.run()
   return {
+    forward,
     running,
     noted: () => (noted = Promise.withResolvers()).promise,
     async stop() {
@@ -105,6 +106,22 @@ test("a forward of a log that keeps all records continues while they wait", asyn
   await Promise.race([forward.noted(), forward.running])
   expect(hasEnded).toBe(false)
   await forward.stop()
+})
+
+test("records that came since it began are waiting once they are read, and the others once they are counted", async () => {
+  const log = new MemoryLog()
+  const { forward, noted, stop } = await forwardOf(log, { open: () => Promise.resolve(log) })
+  // when the log is found, and half a second later
+  await noted()
+  await noted()
+  expect(forward.lag).toBe(1)
+  for (let n = 0; n < 30; n++)
+    await log.publish({ topic: "t", key: undefined, value: Buffer.from("a"), headers: [], timestampMs: 1 })
+  await noted()
+  expect(forward.lag).toBe(2)
+  await forward.measure()
+  expect(forward.lag).toBe(31)
+  await stop()
 })
 
 test("records that were delivered before a refusal ended it are not waiting", async () => {

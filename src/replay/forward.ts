@@ -1,5 +1,4 @@
 import type { LogReader, OffsetRange } from "../brokers/broker.ts"
-import { pause, whenAborted } from "../clock/clock.ts"
 import { counted } from "../config/file/nearest.ts"
 import { HooklineError } from "../errors.ts"
 import { endlessFrom, watchPartitions, type OffsetGap } from "./follow.ts"
@@ -8,6 +7,7 @@ import type { PositionStore } from "./position-tables.ts"
 import type { ReplayPosition } from "./progress.ts"
 import { lengthOf } from "./range.ts"
 import { toShownTarget } from "./request-of-record.ts"
+import { warnOfRetention } from "./retention-warning.ts"
 import { isReplaced } from "./same-log.ts"
 import type { ReplayTarget } from "./target.ts"
 import { untilAvailable } from "./until-available.ts"
@@ -49,19 +49,14 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
 }
 
 const NOTE_MS = 500
-/**
- * The share of the retention after which a waiting record is warned of. It is checked soon after the start, then each minute, or
- * 20 times within a shorter retention.
- */
-const WARNED = { part: 0.8, firstMs: 1000, leastMs: 100, everyMs: 60_000 }
 
 /** Sends each record of a topic to a target from a durable position, until it is stopped. */
 export class Forward {
   readonly #options: ForwardOptions
   #job: ReplayJob | undefined
   #held: readonly OffsetRange[] = []
-  /** Where it continues while there is no job. */
-  #next: ReplayPosition["next"] = new Map()
+  /** Where it continues while there is no job, and how far the last one has read. */
+  #last: Pick<ReplayJob, "next" | "read"> = { next: new Map(), read: new Map() }
   #clusterId = ""
   #waitsFor: string | undefined
   /** Records before where it has just begun. */
@@ -86,13 +81,20 @@ export class Forward {
     return this.#waitsFor ?? this.#job?.progress().problem
   }
 
-  /** Records that the log had a moment ago, and that are not settled. */
+  /** Records that are not settled: those that were read, and that the log had a moment ago. */
   get lag(): number {
-    const next = this.#job?.next ?? this.#next
-    return this.#held.reduce(
-      (sum, { partition, first, end }) => sum + Math.max(0, end - Math.max(first, next.get(partition) ?? 0)),
-      0,
-    )
+    const { next, read } = this.#job ?? this.#last
+    return this.#held.reduce((sum, { partition, first, end }) => {
+      const known = Math.max(end, read.get(partition) ?? 0)
+      return sum + Math.max(0, known - Math.max(first, next.get(partition) ?? 0))
+    }, 0)
+  }
+
+  /** Looks how many records the log has now, where it is there. */
+  async measure(): Promise<void> {
+    const { topic } = this.#options.about
+    const all = await this.#read((it) => it.ranges(topic)).catch(() => undefined)
+    if (all !== undefined) this.#held = this.#own(all)
   }
 
   /** @throws HooklineError `no_input`, `log_io`, `refused` for a refused record where that is to stop it */
@@ -104,7 +106,7 @@ export class Forward {
     this.#clusterId = clusterId ?? ""
     try {
       const position = await this.#position(reader, held, { clusterId, topicId })
-      this.#next = position.next
+      this.#last = { next: position.next, read: position.next }
       this.#held = held
       const { ranges, gaps } = endlessFrom(position, held)
       for (const gap of gaps) warn(describeGap(about.topic, gap))
@@ -134,14 +136,14 @@ export class Forward {
       await this.#follow(job, all, topicId)
       if (job.error !== undefined) throw job.error
     } finally {
-      this.#next = this.#job?.next ?? this.#next
+      if (this.#job !== undefined) this.#last = { next: this.#job.next, read: this.#job.read }
       this.#job = undefined
       await reader.close()
     }
   }
 
   async #follow(job: ReplayJob, known: readonly OffsetRange[], topicId: string | undefined): Promise<void> {
-    const { about, open, store, waiting, partitions } = this.#options
+    const { about, open, store, waiting, warn, partitions } = this.#options
     const ended = new AbortController()
     const signal = AbortSignal.any([this.#options.signal, ended.signal])
     signal.addEventListener("abort", () => void job.cancel(), { once: true })
@@ -161,10 +163,11 @@ export class Forward {
         if (isReplaced(topicId, id))
           failed.reject(new HooklineError("unavailable", `topic ${about.topic} was created again`))
       },
-      held: (held) => (this.#held = held.filter(({ partition }) => partitions?.has(partition) ?? true)),
+      held: (held) => (this.#held = this.#own(held)),
       signal,
     })
-    const watches = [watching, this.#warnOfRetention(job, signal)]
+    const waits = { topic: about.topic, next: () => job.next, held: () => this.#held, lag: () => this.lag }
+    const watches = [watching, warnOfRetention(waits, (ask) => this.#read(ask), warn, signal)]
     try {
       await Promise.race([job.start(), ...watches, failed.promise])
     } finally {
@@ -181,32 +184,9 @@ export class Forward {
     if (isChanged) this.#options.began(isPaused ? "forwarding paused" : "forwarding resumed")
   }
 
-  /** Warns of records that retention is about to delete, until the signal aborts. @throws HooklineError other than `unavailable` */
-  async #warnOfRetention(job: ReplayJob, signal: AbortSignal): Promise<void> {
-    const { topic } = this.#options.about
-    const waiting = { signal, mayPass: ({ retryHelps }: HooklineError) => retryHelps }
-    let everyMs = WARNED.firstMs
-    for (;;) {
-      await pause(everyMs, signal)
-      if (signal.aborted) return
-      if (this.lag === 0) continue
-      const kept = await untilAvailable(() => this.#read(async (it) => it.retention?.(topic)), waiting)
-      // it keeps all; the watch must not end before the forward does
-      if (kept === undefined) return whenAborted(signal)
-      everyMs = Math.min(WARNED.everyMs, Math.max(WARNED.leastMs, kept.ms / 20))
-      const sinceMs = Number.isFinite(kept.ms) ? Date.now() - kept.ms * WARNED.part : undefined
-      const young = await untilAvailable(() => this.#read((it) => it.ranges(topic, { sinceMs })), waiting)
-      const places = (young ?? []).flatMap(({ partition, first, end }) => {
-        const next = job.next.get(partition) ?? first
-        const held = this.#held.find((it) => it.partition === partition)
-        // the bytes after the position are estimated from the number of records
-        const share = held === undefined ? 0 : (end - next) / Math.max(1, end - held.first)
-        const isLarge = share * (kept.held.get(partition) ?? 0) > kept.bytes * WARNED.part
-        return next < first || isLarge ? [`${topic}[${partition}]@${next}`] : []
-      })
-      if (places.length > 0)
-        this.#options.warn(`retention will soon delete waiting records, starting at ${places.join(", ")}`)
-    }
+  #own(ranges: readonly OffsetRange[]): readonly OffsetRange[] {
+    const { partitions } = this.#options
+    return partitions === undefined ? ranges : ranges.filter(({ partition }) => partitions.has(partition))
   }
 
   async #read<T>(read: (reader: LogReader) => Promise<T>): Promise<T> {
@@ -225,7 +205,7 @@ export class Forward {
       await using opened = new AsyncDisposableStack()
       const reader = opened.adopt(await open(), (it) => it.close())
       const all = await reader.ranges(about.topic)
-      const held = all.filter(({ partition }) => this.#options.partitions?.has(partition) ?? true)
+      const held = this.#own(all)
       const clusterId = await reader.clusterId()
       const topicId = await reader.topicId?.(about.topic)
       opened.move()

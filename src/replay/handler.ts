@@ -1,8 +1,9 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { steadyMs, within } from "../clock/clock.ts"
-import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
-import { KeyedTarget } from "./keyed-target.ts"
+import type { Attempt, AttemptOptions } from "./attempt.ts"
+import { attemptTarget } from "./attempt-target.ts"
 import { SqlPositions, type SqlDatabase, type SqlTag } from "./sql-positions.ts"
+import type { AttemptTarget } from "./target.ts"
 
 /** A record of a topic, as a handler gets it. */
 export class HandledEvent {
@@ -58,7 +59,7 @@ export type Handler = (event: HandledEvent, context: HandlerContext) => Promise<
 export interface HandlerOptions {
   /** Names the position: each group gets every event. Default: made of connection and topic. */
   readonly group?: string | undefined
-  /** Events handled at once: those of a key one after the other, those without a key in no order. Default: 1. */
+  /** Events handled at once: those of a key one after the other, those without a key in no order. Default: 1, in the order of the log. */
   readonly concurrency?: number | undefined
   /** Events of a key are handled in order, with any concurrency. */
   readonly order?: "key" | undefined
@@ -78,7 +79,7 @@ export interface HandlerOptions {
 
 /** Where a forward sends records. */
 export interface DeliveryTarget {
-  readonly target: KeyedTarget
+  readonly target: AttemptTarget
   /** Called when a position has been saved. */
   readonly saved?: ((topic: string, next: ReadonlyMap<number, number>) => Promise<void>) | undefined
 }
@@ -92,7 +93,7 @@ export function handlerTarget(
   place: { readonly group: string; readonly log: () => string },
 ): DeliveryTarget {
   const positions = position === "transaction" ? new SqlPositions(sql!, place) : undefined
-  const attempt: KeyedTargetOptions["attempt"] = async (record, signal, { attempts, sent }) => {
+  const attempt: AttemptOptions["attempt"] = async (record, signal, { attempts, sent }) => {
     const startedMs = steadyMs()
     const end = (outcome: Attempt["outcome"], reason: string): Attempt => ({
       outcome,
@@ -122,7 +123,7 @@ export function handlerTarget(
       return end("unavailable", error instanceof Error ? error.message : String(error))
     }
   }
-  const target = new KeyedTarget({
+  const target = attemptTarget({
     attempt,
     concurrency,
     patience: { refusals: Number.POSITIVE_INFINITY, parkAfterMs: Number.POSITIVE_INFINITY, retries },

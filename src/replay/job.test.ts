@@ -6,9 +6,12 @@ import type { Record } from "../pipeline/record.ts"
 import { BrokerTarget } from "./broker-target.ts"
 import { ReplayJob, type ReplayOptions } from "./job.ts"
 import { KeyedTarget } from "./keyed-target.ts"
+import type { Attempt, AttemptOptions } from "./attempt.ts"
+import { attemptTarget } from "./attempt-target.ts"
 import type { ReplayPosition } from "./progress.ts"
 import { selectRecords } from "./range.ts"
 import { SendWindow, toWindowRecord } from "./send-window.ts"
+import type { ReplayTarget } from "./target.ts"
 
 /** A log whose topic `in` has records of values 0, 1, 2, … */
 async function logOf(count: number): Promise<MemoryLog> {
@@ -185,34 +188,102 @@ test("refused records of a position that could not be saved are among those of t
   ])
 })
 
-test("while a job is paused, its target attempts none of the records that it has been sent", async () => {
-  const log = await logOf(4)
-  const attempts: number[] = []
-  const first = Promise.withResolvers<void>()
-  const read = Promise.withResolvers<void>()
-  const target = new KeyedTarget({
+/** A target in this process. */
+const targetOf = (
+  concurrency: number,
+  attempt: (offset: number) => Promise<Attempt["outcome"]>,
+  options: Partial<AttemptOptions> = {},
+): ReplayTarget =>
+  attemptTarget({
     patience: { refusals: 1, retries: 1 },
-    async attempt({ offset }) {
-      attempts.push(offset)
-      if (offset === 0) await first.promise
-      return { outcome: "delivered", reason: "", durationMs: 0 }
-    },
+    ...options,
+    concurrency,
+    attempt: async ({ offset }) => ({ outcome: await attempt(offset), reason: "no", durationMs: 0 }),
   })
-  const matches = ({ offset }: { readonly offset: number }): boolean => {
-    if (offset === 3) read.resolve()
-    return true
-  }
-  const job = await jobOf(log, { target, matches })
-  const ended = job.start()
-  await read.promise
-  expect(job.pause()).toBe(true)
-  first.resolve()
-  while (job.progress().replayed === 0) await new Promise(setImmediate)
-  expect(attempts).toEqual([0])
-  expect(job.resume()).toBe(true)
-  await ended
-  expect([job.progress().state, attempts]).toEqual(["done", [0, 1, 2, 3]])
+
+test.each([1, 2])(
+  "while a job is paused, its target attempts none of the records that it has been sent, at concurrency %d",
+  async (concurrency) => {
+    const log = await logOf(4)
+    const attempts: number[] = []
+    const first = Promise.withResolvers<void>()
+    const read = Promise.withResolvers<void>()
+    const target = targetOf(concurrency, async (offset) => {
+      attempts.push(offset)
+      if (offset < concurrency) await first.promise
+      return "delivered"
+    })
+    const matches = ({ offset }: { readonly offset: number }): boolean => {
+      if (offset === 3) read.resolve()
+      return true
+    }
+    const job = await jobOf(log, { target, matches })
+    const ended = job.start()
+    await read.promise
+    expect(job.pause()).toBe(true)
+    first.resolve()
+    while (job.progress().replayed < concurrency) await new Promise(setImmediate)
+    expect(attempts).toEqual(Array.from({ length: concurrency }, (_, offset) => offset))
+    expect(job.resume()).toBe(true)
+    await ended
+    expect([job.progress().state, attempts]).toEqual(["done", [0, 1, 2, 3]])
+  },
+)
+
+test("where records are delivered in order, a refused one is parked, and the position saved, before the next is attempted", async () => {
+  const log = await logOf(3)
+  const happened: string[] = []
+  const target = targetOf(1, async (offset) => {
+    happened.push(`attempt ${offset}`)
+    return offset === 1 ? "refused" : "delivered"
+  })
+  const later = (what: string): Promise<void> =>
+    new Promise(setImmediate).then(() => void happened.push(what))
+  const job = await jobOf(log, {
+    target,
+    refused: ({ offset }) => later(`parked ${offset}`),
+    save: ({ next }) => later(`saved ${next.get(0)}`),
+  })
+  await job.start()
+  const upToNext = happened.slice(0, happened.indexOf("attempt 2"))
+  expect(upToNext).toEqual(["attempt 0", "attempt 1", "parked 1", "saved 1", "saved 2"])
+  expect(job.progress()).toMatchObject({ state: "done", replayed: 2, failed: 1 })
 })
+
+test.each([1, 3])(
+  "after a refusal that ends it, a job at concurrency %d attempts nothing, and saves what was delivered",
+  async (concurrency) => {
+    const log = await logOf(9)
+    const attempts: number[] = []
+    const isRefused = Promise.withResolvers<void>()
+    const areUnderWay = Promise.withResolvers<void>()
+    const saved: (number | undefined)[] = []
+    const target = targetOf(
+      concurrency,
+      async (offset) => {
+        attempts.push(offset)
+        if (concurrency === 1) return offset === 1 ? "refused" : "delivered"
+        if (attempts.length === concurrency) areUnderWay.resolve()
+        await (offset === 1 ? areUnderWay : isRefused).promise
+        return offset === 1 ? "refused" : "delivered"
+      },
+      { stops: true },
+    )
+    const job = await jobOf(log, {
+      target,
+      onRefusal: "stop",
+      save: ({ next }) => void saved.push(next.get(0)),
+    })
+    const ended = job.start()
+    while (job.progress().state === "running") await new Promise(setImmediate)
+    isRefused.resolve()
+    await ended
+    // those under way at the refusal are answered
+    expect(attempts).toEqual(concurrency === 1 ? [0, 1] : [0, 1, 2])
+    expect(job.error).toMatchObject({ code: "refused" })
+    expect([saved.at(-1), job.next.get(0)]).toEqual([1, 1])
+  },
+)
 
 test("each of the records that a window is extended by while one fails is admitted, also where records are large", async () => {
   let failed = Promise.withResolvers<void>()

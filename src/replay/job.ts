@@ -152,6 +152,11 @@ export class ReplayJob {
     return this.#cursors.next
   }
 
+  /** The next offset that is read, by partition. */
+  get read(): ReplayPosition["next"] {
+    return this.#cursors.read
+  }
+
   /** What ended it, if it failed. */
   get error(): Error | undefined {
     return this.#error
@@ -174,8 +179,10 @@ export class ReplayJob {
     this.#passed.reset()
     this.#paused?.resolve()
     this.#paused = state === "paused" ? Promise.withResolvers() : undefined
-    if (this.#isOver) this.#stop.abort()
-    else this.#options.target.hold?.(state === "paused")
+    const { target } = this.#options
+    if (!this.#isOver) return target.hold?.(state === "paused")
+    this.#stop.abort()
+    target.end?.()
   }
 
   #fail(error: unknown): void {
@@ -276,6 +283,7 @@ export class ReplayJob {
     try {
       await this.#options.save?.(this.#position, this.#unsaved)
       this.#unsaved = []
+      for (const _ of failures) this.#options.target.parked?.()
     } catch (error) {
       this.#fail(error)
     }

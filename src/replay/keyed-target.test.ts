@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import type { StoredRecord } from "../brokers/broker.ts"
-import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
+import type { Attempt, AttemptOptions } from "./attempt.ts"
 import { KeyedTarget } from "./keyed-target.ts"
 import type { Sent } from "./target.ts"
 
@@ -20,12 +20,13 @@ const UNAVAILABLE: Attempt = { outcome: "unavailable", status: 500, reason: "500
 
 /** A target whose attempts are answered by the test; records of the attempts, in order. */
 function opened(
-  options: Omit<KeyedTargetOptions, "attempt">,
+  { concurrency = 2, ...options }: Omit<AttemptOptions, "attempt">,
   answer: (offset: number) => Attempt | Promise<Attempt>,
 ) {
   const attempts: number[] = []
   const target = new KeyedTarget({
     ...options,
+    concurrency,
     async attempt({ offset }) {
       attempts.push(offset)
       return answer(offset)
@@ -57,7 +58,7 @@ test("records of a key are delivered one after the other, those of others and wi
 
 const patience = { refusals: Number.POSITIVE_INFINITY, parkAfterMs: 60_000, retries: 1 }
 
-test.each([1, 4])(
+test.each([2, 4])(
   "at concurrency %d a record that is refused alone is refused for good at its second try",
   async (concurrency) => {
     const { attempts, target } = opened({ concurrency, patience }, (offset) =>

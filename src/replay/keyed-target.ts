@@ -2,8 +2,8 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { Backoff, doubled } from "../clock/backoff.ts"
 import { steadyMs } from "../clock/clock.ts"
-import type { Attempt, KeyedTargetOptions, Patience } from "./attempt.ts"
-import type { ReplayTarget, Sent } from "./target.ts"
+import { jittered, ATTEMPT_RETRY_MS, type Attempt, type AttemptOptions, type Patience } from "./attempt.ts"
+import type { AttemptTarget, ReplayTarget, Sent } from "./target.ts"
 
 /*
  * Records are attempted in order within a key, up to `concurrency` at once across keys; one without a key has an order of
@@ -51,17 +51,19 @@ interface Doubt {
   reason: string
 }
 
-const RETRY_MS = { first: 250, longest: 10_000 }
 const MOST_BYTES = 16 * 1024 * 1024
 const SPARED = 8
 
-export class KeyedTarget implements ReplayTarget {
+export class KeyedTarget implements AttemptTarget {
   /** The window, none of it spared. */
   readonly largest: ReplayTarget["window"]
-  readonly #options: KeyedTargetOptions
+  readonly #options: AttemptOptions
   readonly #patience: Patience
   readonly #concurrency: number
+  /** Aborts the attempts under way. */
   readonly #stop = new AbortController()
+  /** No further attempt begins. */
+  #isEnded = false
   /** Records that may be attempted next: not in flight, and the first of their key. */
   readonly #heads = new Set<Entry>()
   /** Records of a key, by key: the first is a head or under way. */
@@ -78,22 +80,19 @@ export class KeyedTarget implements ReplayTarget {
   #accepted = 0
   /** undefined: accepting. */
   #doubt: Doubt | undefined
-  readonly #rounds = new Backoff(RETRY_MS)
+  readonly #rounds = new Backoff(ATTEMPT_RETRY_MS)
   #timer: { readonly timer: Timer; readonly atMs: number } | undefined
 
-  constructor(options: KeyedTargetOptions) {
-    const { concurrency = 1, patience = { refusals: 1 } } = options
+  constructor(options: AttemptOptions & { readonly concurrency: number }) {
+    const { concurrency, patience = { refusals: 1 } } = options
     this.#options = options
     this.#concurrency = concurrency
     this.#patience = patience
-    const isStrict = concurrency === 1 && !this.#probes
-    this.largest = isStrict
-      ? { records: 1, bytes: Number.POSITIVE_INFINITY }
-      : { records: Math.max(16, 8 * concurrency), bytes: MOST_BYTES }
+    this.largest = { records: Math.max(16, 8 * concurrency), bytes: MOST_BYTES }
   }
 
   send(record: StoredRecord): Promise<Sent> {
-    if (this.#stop.signal.aborted) return Promise.resolve("stopped")
+    if (this.#isEnded) return Promise.resolve("stopped")
     return new Promise((resolve) => {
       const lane = record.key && Buffer.from(record.key).toString("latin1")
       const entry: Entry = {
@@ -120,7 +119,6 @@ export class KeyedTarget implements ReplayTarget {
 
   get window(): ReplayTarget["window"] {
     const { records, bytes } = this.largest
-    if (records === 1) return this.largest
     const spared = SPARED - this.#needed
     // half of the bytes at most, so that each spared record has a place, too, where records are large
     return { records: records - spared, bytes: bytes * (1 - spared / (2 * SPARED)) }
@@ -135,11 +133,16 @@ export class KeyedTarget implements ReplayTarget {
     return this.#doubt?.reason
   }
 
-  stop(): void {
-    this.#stop.abort()
+  end(): void {
+    this.#isEnded = true
     clearTimeout(this.#timer?.timer)
-    for (const lane of this.#lanes.values()) for (const { resolve } of lane) resolve("stopped")
+    for (const [, ...others] of this.#lanes.values()) for (const { resolve } of others) resolve("stopped")
     for (const { resolve } of this.#heads) resolve("stopped")
+  }
+
+  stop(): void {
+    this.end()
+    this.#stop.abort()
   }
 
   /** Records attempted now. */
@@ -155,7 +158,7 @@ export class KeyedTarget implements ReplayTarget {
 
   /** Begins the attempts that may begin now. */
   #pump(): void {
-    if (this.#stop.signal.aborted || this.#isHeld) return
+    if (this.#isEnded || this.#isHeld) return
     const nowMs = steadyMs()
     let nextMs = Number.POSITIVE_INFINITY
     for (const entry of this.#candidates()) {
@@ -201,7 +204,7 @@ export class KeyedTarget implements ReplayTarget {
     entry.attempts++
     const attempt = await this.#options.attempt(entry.record, signal, entry)
     this.#active--
-    if (signal.aborted && attempt.outcome === "unavailable") return entry.resolve("stopped")
+    if (this.#isEnded && attempt.outcome === "unavailable") return entry.resolve("stopped")
     if (attempt.outcome === "delivered") {
       this.#options.attempted?.(entry.record, attempt, undefined)
       this.#accept()
@@ -249,16 +252,19 @@ export class KeyedTarget implements ReplayTarget {
     if (this.#isFinal(entry, attempt)) {
       attempted?.(entry.record, attempt, undefined)
       if (this.#doubt?.tried.size === 0) this.#endDoubt()
-      return this.#settle(entry, { reason, status })
+      this.#settle(entry, { reason, status })
+      if (this.#options.stops === true) this.end()
+      return
     }
+    if (this.#isEnded) return entry.resolve("stopped")
     const doubt = this.#doubt ?? this.#beginDoubt(reason)
     if (doubt.pauseMs === 0) doubt.pauseMs = jittered(this.#rounds.failed())
     const { retryAfterMs } = attempt
     // up to an hour, see post.ts
-    if (retryAfterMs !== undefined) doubt.pauseMs = Math.max(retryAfterMs, RETRY_MS.first)
+    if (retryAfterMs !== undefined) doubt.pauseMs = Math.max(retryAfterMs, ATTEMPT_RETRY_MS.first)
     doubt.reason = reason
     doubt.tried.add(entry)
-    const ownMs = retryAfterMs ?? jittered(doubled(RETRY_MS, entry.attempts - 1))
+    const ownMs = retryAfterMs ?? jittered(doubled(ATTEMPT_RETRY_MS, entry.attempts - 1))
     entry.notBeforeMs = steadyMs() + ownMs
     attempted?.(entry.record, attempt, doubt.pauseMs)
     this.#heads.add(entry)
@@ -288,6 +294,3 @@ export class KeyedTarget implements ReplayTarget {
 }
 
 const byNumber = (a: Entry, b: Entry): number => a.number - b.number
-
-/** Up to a quarter less, so that several senders do not come back together. */
-const jittered = (ms: number): number => Math.round(ms * (1 - Math.random() / 4))

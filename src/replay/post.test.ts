@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test"
 import type { StoredRecord } from "../brokers/broker.ts"
-import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
+import type { Attempt, AttemptOptions } from "./attempt.ts"
 import { urlTarget, type PostOptions } from "./post.ts"
 import { toShownUrl } from "../outgoing/shown-url.ts"
 import { headersOf, parseTargetUrl } from "./request-of-record.ts"
@@ -58,7 +58,7 @@ async function deliver(
     attempted,
     stop,
     ...options
-  }: PostOptions & Pick<KeyedTargetOptions, "attempted"> & { refusals?: number; stop?: AbortSignal } = {},
+  }: PostOptions & Pick<AttemptOptions, "attempted"> & { refusals?: number; stop?: AbortSignal } = {},
 ): Promise<Attempt | undefined> {
   let last: Attempt | undefined
   const target = urlTarget(url, {

@@ -3,9 +3,10 @@ import { steadyMs } from "../clock/clock.ts"
 import { readRetryAfter, fetchFailure, throughProxy } from "../outgoing/proxied-fetch.ts"
 import { pinnedFetch, refusedHost, type AddressRule } from "../outgoing/refused-addresses.ts"
 import type { Sendable, Signer } from "../verify/verifier.ts"
-import type { Attempt, KeyedTargetOptions } from "./attempt.ts"
-import { KeyedTarget } from "./keyed-target.ts"
+import type { Attempt, AttemptOptions } from "./attempt.ts"
+import { attemptTarget } from "./attempt-target.ts"
 import { headersOf } from "./request-of-record.ts"
+import type { AttemptTarget } from "./target.ts"
 
 export interface PostOptions {
   /** Time limit of a response. */
@@ -36,7 +37,7 @@ const MOST_SHOWN = 200
 function posting(
   url: URL,
   { timeoutMs = TIMEOUT_MS, headers = [], signer, tls, caOption, rule = refusedHost }: PostOptions,
-): KeyedTargetOptions["attempt"] {
+): AttemptOptions["attempt"] {
   const fetch = pinnedFetch(url, rule)
   return async (record, signal) => {
     const startedMs = steadyMs()
@@ -76,11 +77,11 @@ async function toRequest(
   return signer.sign({ method: "POST", url: url.href, headers, body, id }, Date.now())
 }
 
-/** A URL to which records are posted: see KeyedTarget. */
+/** A URL to which records are posted. */
 export const urlTarget = (
   url: URL,
-  options: PostOptions & Omit<KeyedTargetOptions, "attempt"> = {},
-): KeyedTarget => new KeyedTarget({ ...options, attempt: posting(url, options) })
+  options: PostOptions & Omit<AttemptOptions, "attempt"> = {},
+): AttemptTarget => attemptTarget({ ...options, attempt: posting(url, options) })
 
 function toAttempt({ status, headers }: Response, text: string, durationMs: number, url: URL): Attempt {
   if (status >= 200 && status < 300) return { outcome: "delivered", status, reason: "", durationMs }

@@ -20,14 +20,26 @@ export interface ReplayTarget {
    * any time.
    */
   readonly window: { readonly records: number; readonly bytes: number }
-  /** Sends a record after those that were sent before; one that is refused holds up none. Resolves when the record is durable at the target. */
+  /** Sends a record after those that were sent before. Resolves when the record is durable at the target, or refused. */
   send(record: StoredRecord): Promise<Sent>
+  /** Called when a record that it refused is parked, and the position that passes it saved. Absent: no other waits for that. */
+  parked?(): void
   /** While held it begins no attempt, not even for records that it has been sent. Absent: it attempts those. */
   hold?(isHeld: boolean): void
   /** Why nothing is accepted now; undefined: no reason is known. */
   problem(): string | undefined
+  /** Begins no further attempt: what is under way gets its answer, the rest is `stopped`. Absent: all is under way. */
+  end?(): void
   /** Gives up what has no answer: it is `stopped`, and may have arrived. */
   stop(): void
+}
+
+/** A target that attempts each record by itself: a URL, or a function. */
+export interface AttemptTarget extends ReplayTarget {
+  /** The largest window that it may have. */
+  readonly largest: ReplayTarget["window"]
+  /** Records attempted now. */
+  readonly active: number
 }
 
 export function refusedError(

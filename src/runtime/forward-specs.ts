@@ -3,10 +3,10 @@ import type { Connection } from "../brokers/define-connection.ts"
 import { readClientTls } from "../config/sections/pem-files.ts"
 import { exists } from "../process/paths.ts"
 import { handlerTarget, type DeliveryTarget } from "../replay/handler.ts"
-import type { KeyedTarget } from "../replay/keyed-target.ts"
 import { positionFile, Positions } from "../replay/positions.ts"
 import { urlTarget, type PostOptions } from "../replay/post.ts"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
+import type { AttemptTarget } from "../replay/target.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { sectionFolder } from "./owned-section.ts"
 import { signerOf } from "./plan/forwards.ts"
@@ -101,11 +101,12 @@ export function postOptionsOf(values: PlannedForward["values"]): PostOptions {
   }
 }
 
-function openUrl(url: URL, values: PlannedForward["values"]): KeyedTarget {
+function openUrl(url: URL, values: PlannedForward["values"]): AttemptTarget {
   const { concurrency, retries, on_refusal, park_after } = values
   return urlTarget(url, {
     ...postOptionsOf(values),
     concurrency,
+    stops: on_refusal === "stop",
     patience:
       on_refusal === "park"
         ? { refusals: Number.POSITIVE_INFINITY, parkAfterMs: park_after, retries }

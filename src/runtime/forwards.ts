@@ -3,7 +3,7 @@ import type { ReadGroup, StoredRecord } from "../brokers/broker.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import { OwnRecords } from "../brokers/own-records.ts"
 import { parseCondition } from "../brokers/record-filter.ts"
-import { pause, whenAborted } from "../clock/clock.ts"
+import { pause, whenAborted, within } from "../clock/clock.ts"
 import { Lasting } from "../clock/lasting.ts"
 import { ERRORS } from "../components/broker-sink/dead-letter-record.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
@@ -13,7 +13,6 @@ import { HooklineError, PublishError } from "../errors.ts"
 import type { Record, RecordHeader } from "../pipeline/record.ts"
 import { Forward, type ForwardAbout, type ForwardOptions } from "../replay/forward.ts"
 import type { DeliveryTarget } from "../replay/handler.ts"
-import type { KeyedTarget } from "../replay/keyed-target.ts"
 import { GroupPositions } from "../replay/group-positions.ts"
 import {
   positionsInMemory,
@@ -23,7 +22,7 @@ import {
 } from "../replay/position-tables.ts"
 import { PositionCalls } from "../replay/position-database.ts"
 import { toShownTarget } from "../replay/request-of-record.ts"
-import type { Refusal } from "../replay/target.ts"
+import type { AttemptTarget, Refusal } from "../replay/target.ts"
 import { handlerSpec, sectionSpec, setForwardPaused, type ForwardSpec } from "./forward-specs.ts"
 import { makeFolderOf, type DatabaseLocation } from "../storage/database-file.ts"
 import type { Logger } from "../telemetry/log.ts"
@@ -35,6 +34,10 @@ import type { Transaction } from "./resources.ts"
 const RETRY_MS = 5000
 /** How long nothing is delivered before that is logged, and how often while it lasts. */
 const PROBLEM = { afterMs: 5000, remindMs: 10 * 60_000 }
+/** How long the line that nothing is delivered waits for the number of records. */
+const MEASURE_MS = 2000
+/** How often records are counted while a refusal has stopped it. */
+const MEASURED_EVERY_MS = 10_000
 
 /** Opens the forwards and handlers of the plan, or keeps them; they begin with the commit. Nothing here fails a start or a reload. */
 export function acquireForwards(
@@ -77,10 +80,12 @@ export class RunningForward extends OwnedSection {
   readonly #service: Service
   readonly #about: ForwardAbout
   readonly #problemLog = new Lasting(PROBLEM)
+  /** Resolves when the lines of that are written. */
+  #written: Promise<void> = Promise.resolve()
   /** A new one begins with records from then on. */
   readonly #sinceMs: number
   #forward: Forward | undefined
-  #target: KeyedTarget | undefined
+  #target: AttemptTarget | undefined
   readonly #deadLetters: OwnRecords
   /** Where the log is one in memory. */
   readonly #inMemory: PositionTables<ForwardAbout> | undefined
@@ -140,7 +145,7 @@ export class RunningForward extends OwnedSection {
       // until a reload or a start
       this.problem = error.message
       this.log.error({ problem: error.message }, "forwarding stopped")
-      await whenAborted(signal)
+      await this.#measureUntil(signal)
     } finally {
       if (store instanceof PositionCalls) await store.close()
       await this.#deadLetters.close()
@@ -205,20 +210,36 @@ export class RunningForward extends OwnedSection {
       saved,
       refused: (record, refusal) => this.#park(record, refusal),
       sinceMs: this.#sinceMs,
-      waiting: (_, problem) => this.#waiting(problem),
+      waiting: (source, problem) => this.#waiting(source, problem),
       began: (text) => this.log.info(text),
       warn: (text) => this.log.warn(text),
     })
   }
 
-  #waiting(problem: string | undefined): void {
+  /** @param source why nothing can be read */
+  #waiting(source: string | undefined, problem: string | undefined): void {
     if (problem !== undefined) {
-      if (this.#problemLog.began(problem) !== undefined)
-        this.log.warn({ problem, lag: this.#forward?.lag }, "delivery stalled")
+      if (this.#problemLog.began(problem) !== undefined) this.#write(() => this.#logStalled(source, problem))
       return
     }
     const lastedMs = this.#problemLog.ended()
-    if (lastedMs !== undefined) this.log.info({ lasted_ms: lastedMs }, "delivery resumed")
+    if (lastedMs !== undefined) this.#write(() => this.log.info({ lasted_ms: lastedMs }, "delivery resumed"))
+  }
+
+  async #logStalled(source: string | undefined, problem: string): Promise<void> {
+    const forward = this.#forward
+    if (source === undefined && forward !== undefined) await within(MEASURE_MS, forward.measure(), () => {})
+    this.log.warn({ problem, lag: forward?.lag }, "delivery stalled")
+  }
+
+  /** Writes a line after those before it. */
+  #write(line: () => Promise<void> | void): void {
+    this.#written = this.#written.then(line)
+  }
+
+  /** Counts what waits, as long as nothing is forwarded. */
+  async #measureUntil(signal: AbortSignal): Promise<void> {
+    for (; !signal.aborted; await pause(MEASURED_EVERY_MS, signal)) await this.#forward?.measure()
   }
 
   /** Publishes a refused record to the dead-letter topic, if there is one. The position is saved after that. */

@@ -140,6 +140,24 @@ describe("a handler", () => {
     expect(signals[0]!.aborted).toBe(true)
   })
 
+  test("gets events in the order of the log, one at a time, also after one that fails", async () => {
+    const connection = memoryConnection()
+    const calls: string[] = []
+    const post = await start(
+      (event, { attempt }) => {
+        const { k } = event.json<{ k: string }>()
+        calls.push(k)
+        if (k === "poison" || (k === "a" && attempt === 1)) throw new Error("no")
+      },
+      { retries: 1, deadLetter: "failed" },
+      connection,
+    )
+    await post("a", "b", "poison", "c", "d")
+    await until("handled", () => calls.includes("d"))
+    expect(calls).toEqual(["a", "a", "b", "poison", "poison", "c", "d"])
+    expect(connection.records("failed")).toHaveLength(1)
+  })
+
   test("that answers after its deadline is called again, and what it answers then does not count", async () => {
     const calls: { readonly attempt: number; readonly answer: () => void }[] = []
     const post = await start(

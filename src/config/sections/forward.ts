@@ -66,7 +66,7 @@ export const FORWARD = defineSection({
       min: 1,
       max: 1000,
       default: "1",
-      doc: "How many records are posted at once: those of a key one after the other, those without a key in no order. With 1 they are posted in the order of the log.",
+      doc: "How many records are posted at once: those of a key one after the other, those without a key in no order. With 1 they are posted in the order of the log, the next one once the one before it is delivered or parked.",
     }),
     rate: number({
       min: 0.001,
@@ -84,11 +84,11 @@ export const FORWARD = defineSection({
       min: 0,
       max: 1000,
       default: "5",
-      doc: "How often a record is posted again that is answered with 5xx, 408, 425 or 429, or not at all, while the application accepts others; after that it counts as refused. While it accepts none, records wait without limit. With `on_refusal = stop` or `skip`, also how often a refused record is posted again.",
+      doc: "How often a record is posted again that is answered with 5xx, 408, 425 or 429, or not at all, while the application accepts others; after that it counts as refused. While it accepts none, records wait without limit. With `concurrency = 1` the next record is posted after that many, to see whether it is accepted; with `on_refusal = stop` it is not, and the record waits without limit. With `on_refusal = stop` or `skip`, also how often a refused record is posted again.",
     }),
     on_refusal: oneOf(["park", "stop", "skip"], {
       default: "park",
-      doc: "What happens to a record that is refused, by a 3xx or another 4xx. `park`: at once if others are accepted meanwhile, else after `park_after`, it is added to a list and the next one is posted; `hookline forward failures` prints it, and `hookline forward retry` posts its records again. `skip`: the same after `retries`, whether or not others are accepted. `stop`: nothing more is posted until the next start or reload.",
+      doc: "What happens to a record that is refused, by a 3xx or another 4xx. `park`: at once if others are accepted meanwhile, else after `park_after`, it is added to a list and the next one is posted; `hookline forward failures` prints it, and `hookline forward retry` posts its records again. `skip`: the same after `retries`, whether or not others are accepted. `stop`: after `retries` nothing more is posted until the next start or a reload that changes the section.",
     }),
     ...only(
       { on_refusal: ["park"] },

@@ -335,6 +335,33 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "        return\n",
   ),
   forward(
+    "one at a time, records are delivered in the order of the log",
+    "replay/attempt-target.ts",
+    "concurrency === 1",
+    "concurrency === 0",
+  ),
+  forward(
+    "one at a time, a record that fails is passed after its retries",
+    "replay/ordered-target.ts",
+    "attempts > retries",
+    "attempts > 0",
+  ),
+  {
+    ...forward(
+      "one at a time, a record that was passed is not delivered later",
+      "replay/ordered-target.ts",
+      "for (const passed of settled) this.#refuse(passed)",
+      "this.#queue.unshift(...settled)",
+    ),
+    finding: "which was accepted",
+  },
+  forward(
+    "one at a time, a record that fails alone is passed",
+    "replay/ordered-target.ts",
+    "if (!this.#isSpent(entry, attempt) || steadyMs() < this.#probesFromMs) break",
+    "break",
+  ),
+  forward(
     "a record that failed goes before later ones of its key",
     "replay/keyed-target.ts",
     `    attempted?.(entry.record, attempt, doubt.pauseMs)

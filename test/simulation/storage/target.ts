@@ -24,6 +24,8 @@ interface Run {
   inFlight: number
   /** Records that were settled in an earlier run, and were posted again. */
   readonly repeated: Set<Appended>
+  /** The last record that it knows to be accepted, by partition. */
+  readonly last: Map<number, Appended>
 }
 
 export interface TargetLimits {
@@ -62,7 +64,7 @@ export class Target {
 
   /** The URL of a run of the forward that begins. */
   newRun(): URL {
-    this.#runs.push({ seen: new Map(), accepted: 0, inFlight: 0, repeated: new Set() })
+    this.#runs.push({ seen: new Map(), accepted: 0, inFlight: 0, repeated: new Set(), last: new Map() })
     return new URL(`http://127.0.0.1/${this.#runs.length - 1}`)
   }
 
@@ -88,14 +90,15 @@ export class Target {
       else resolve(answer(outcome))
     }
     signal!.addEventListener("abort", () => settle(signal!.reason as Error))
-    this.#arrive(one, seen, (outcome, ms) => process.run(() => settle(outcome), ms))
+    this.#arrive(one, run, (outcome, ms) => process.run(() => settle(outcome), ms))
     return promise
   }
 
   /** Has a request arrive, and be answered or not. */
-  #arrive(one: Appended, { failures }: Seen, reply: (outcome: number | Error, ms: number) => void): void {
+  #arrive(one: Appended, run: Run, reply: (outcome: number | Error, ms: number) => void): void {
     const random = this.#random
     const world = this.#world
+    const { failures } = run.seen.get(one)!
     const fails = !this.isWell && failures === 0 && random.below(100) < this.#limits.failing
     const fault = fails ? random.pick(["500", "reset", "lost", "late", "slow"] as const) : undefined
     world.after(random.pick([1, 1, 3, 20]), () => {
@@ -107,25 +110,27 @@ export class Target {
       if (fault === "500") return reply(500, 1)
       if (fault === "reset") return reply(new Error("connection reset"), 1)
       if (one.poison !== undefined) return reply(one.poison, 2)
-      this.#accept(one)
+      this.#accept(one, run)
       if (fault === "lost") return
       reply(200, fault === "late" ? 2 * TIMEOUT_MS : fault === "slow" ? TIMEOUT_MS - 50 : random.pick([1, 5]))
     })
   }
 
-  /** The first acceptances of a key's records are in order. */
-  #accept(one: Appended): void {
+  /** The first acceptances of a key's records are in order; one record at a time, those of a partition. */
+  #accept(one: Appended, run: Run): void {
     if (this.#accepted.has(one)) return
     this.#accepted.add(one)
     const { key, partition, offset } = one.record
     this.#world.tell("target", `accepts ${placeOf(one.record)}`)
     if (!one.isForwarded) this.#world.violate(`${placeOf(one.record)} is posted, and does not match`)
-    if (key === undefined) return
-    for (const before of this.#log.partitions[partition]!.slice(0, offset))
-      if (isOfKey(before, key) && !this.#accepted.has(before) && !this.refused.has(before))
-        this.#world.violate(
-          `${placeOf(one.record)} is accepted before ${placeOf(before.record)}, of the same key`,
-        )
+    const isOrdered = this.#limits.concurrency === 1
+    if (key === undefined && !isOrdered) return
+    for (const before of this.#log.partitions[partition]!.slice(0, offset)) {
+      if (!before.isForwarded || this.#accepted.has(before) || this.refused.has(before)) continue
+      const places = `${placeOf(one.record)} is accepted before ${placeOf(before.record)}`
+      if (!isOrdered && isOfKey(before, key!)) this.#world.violate(`${places}, of the same key`)
+      if (isOrdered && !this.#isSpent(run.seen.get(before))) this.#world.violate(places)
+    }
   }
 
   #posted(one: Appended, run: Run, process: SimulatedProcess): Seen {
@@ -142,6 +147,7 @@ export class Target {
     }))
     if (seen.isInFlight) this.#world.violate(`${place} is posted twice at once`)
     if (seen.isAcknowledged) this.#world.violate(`${place} is posted again although it was accepted`)
+    if (concurrency === 1) this.#checkOrder(one, run)
     for (const [other, { isInFlight }] of run.seen)
       if (isInFlight && one.record.key !== undefined && isOfKey(other, one.record.key))
         this.#world.violate(
@@ -152,6 +158,20 @@ export class Target {
     seen.isInFlight = true
     if (++run.inFlight > concurrency) this.#world.violate(`${run.inFlight} records are under way at once`)
     return seen
+  }
+
+  /** One record at a time: none is posted before the outcome of an earlier one, unless that has failed often, nor after a later one. */
+  #checkOrder(one: Appended, run: Run): void {
+    const place = placeOf(one.record)
+    // in the order in which they were posted first
+    for (const [other, seen] of run.seen) {
+      if (other === one) break
+      if (!seen.isAcknowledged && !this.refused.has(other) && !this.#isSpent(seen))
+        this.#world.violate(`${place} is posted before the outcome of ${placeOf(other.record)}`)
+    }
+    const last = run.last.get(one.record.partition)
+    if (last !== undefined && last.record.offset > one.record.offset)
+      this.#world.violate(`${place} is posted after ${placeOf(last.record)}, which was accepted`)
   }
 
   #settled(one: Appended, run: Run, seen: Seen, outcome: number | Error, isStopped: boolean): void {
@@ -165,7 +185,12 @@ export class Target {
     if (outcome === 200) {
       seen.isAcknowledged = true
       run.accepted++
+      run.last.set(one.record.partition, one)
       this.acknowledged.add(one)
+      // one record at a time: those before it are passed
+      if (this.#limits.concurrency === 1)
+        for (const [other, its] of run.seen)
+          if (this.#isSpent(its) && !its.isAcknowledged) this.refused.add(other)
       return
     }
     if (seen.failures++ === 0) seen.acceptedBefore = run.accepted
@@ -173,6 +198,13 @@ export class Target {
       if (seen.refusals++ === 0) seen.firstRefusedMs = this.#world.nowMs
     }
     if (this.#mayBeRefused(run, seen)) this.refused.add(one)
+  }
+
+  /** Whether it has failed so often that it is refused once a later record is accepted. */
+  #isSpent(seen: Seen | undefined): boolean {
+    const { failures = 0, refusals = 0 } = seen ?? {}
+    const { retries, refusals: most = 2 } = this.#limits
+    return failures > retries || refusals >= most
   }
 
   /** Whether it has failed often enough, while others were accepted. */

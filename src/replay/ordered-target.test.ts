@@ -61,13 +61,14 @@ class App {
   /** Sends that many records; those that are refused are parked at once. */
   send(records: number): this {
     for (let n = 0; n < records; n++) {
-      const at = this.outcomes.push(undefined) - 1
-      void this.target.send(recordOf(at)).then((sent) => {
-        this.outcomes[at] = sent
-        if (typeof sent === "object") this.target.parked()
-      })
+      void this.#send(this.outcomes.push(undefined) - 1)
     }
     return this
+  }
+
+  async #send(at: number): Promise<void> {
+    const sent = (this.outcomes[at] = await this.target.send(recordOf(at)))
+    if (typeof sent === "object") this.target.parked()
   }
 
   /** Runs what is due until then. */

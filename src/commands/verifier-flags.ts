@@ -40,7 +40,7 @@ export function addVerifierFlags(command: Command, configFlag = "--config"): Com
       "the configuration file, for its providers and pipelines; default: $HOOKLINE_CONFIG, or pipelines.conf",
     )
     .option("-s, --secret <secret>", "a secret as the provider shows it; repeatable; see below", repeatable)
-    .option("--secret-file <file>", "a file with a secret; repeatable", repeatable)
+    .option("--secret-file <file>", "a file with a secret, or several, one a line; repeatable", repeatable)
     .addOption(
       new Option(
         "--set <key=value>",
@@ -58,7 +58,7 @@ export function readSettings(
   flags: VerifierFlags,
   env: { readonly [name: string]: string | undefined },
 ): VerifierSettings {
-  const named = [...(flags.secret ?? []), ...(flags.secretFile ?? []).map(readSecret)]
+  const named = [...(flags.secret ?? []), ...(flags.secretFile ?? []).flatMap(readSecrets)]
   const fromEnv = env["HOOKLINE_SECRET"] ?? ""
   const secret = named.length > 0 || fromEnv === "" ? named : [fromEnv]
   const settings: { [key in SettingKey]?: unknown } = {}
@@ -145,6 +145,14 @@ const readSecret = (file: string): string =>
   readInput(file)
     .toString()
     .replace(/\r?\n$/, "")
+
+/** One a line, but for a PEM key. */
+function readSecrets(file: string): readonly string[] {
+  const text = readSecret(file)
+  if (text.includes("-----BEGIN ")) return [text]
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "")
+  return lines.length > 1 ? lines : [text]
+}
 
 const KEYS = Object.keys(SETTINGS) as SettingKey[]
 /** Each flag has one value of these. */

@@ -123,3 +123,13 @@ test.each([
 ])("the keys of %j", (text, keys) => {
   expect(splitKeys(text)).toEqual(keys)
 })
+
+test.each<[text: string, fileCommas: readonly number[], secrets: readonly string[]]>([
+  ["a,b", [1], ["a,b"]],
+  ["a,b\nc", [1], ["a,b", "c"]],
+  ["a,b, c,d", [1, 6], ["a,b", "c,d"]],
+  ["v1,whsec_a", [2], ["v1,whsec_a"]],
+  ['"a,b"', [2], ["a,b"]],
+])("the secrets of %j with commas from files at %j", (text, fileCommas, secrets) => {
+  expect(splitSecrets(text, fileCommas)).toEqual(secrets)
+})

@@ -11,7 +11,11 @@ const isTexts = (value: readonly string[]): boolean =>
   Array.isArray(value) && value.length > 0 && value.every((it) => typeof it === "string" && it !== "")
 
 /** One or several secrets; a string given in code is one. Messages never quote the value. */
-export function texts(form: string, split: (text: string) => readonly string[], declared: SecretOption) {
+export function texts(
+  form: string,
+  split: (text: string, fileCommas?: readonly number[]) => readonly string[],
+  declared: SecretOption,
+) {
   const checked = (found: readonly string[]): readonly string[] => {
     if (isTexts(found)) return found
     const isEmpty = Array.isArray(found) && (found.length === 0 || found.includes(""))
@@ -21,17 +25,28 @@ export function texts(form: string, split: (text: string) => readonly string[], 
   return custom<readonly string[], SecretOption & { secret: true }, string | readonly string[]>(
     form,
     { ...declared, secret: true },
-    (value) => checked(split(value)),
+    (value, { fileCommas }) => checked(split(value, fileCommas)),
     (given) => checked(typeof given === "string" ? [given] : given),
   )
 }
 
-/** By comma or line; double quotes keep commas, and spaces at the ends. The comma of `v1,whsec_` is no separator. */
-export function splitSecrets(text: string): readonly string[] {
-  return [...text.matchAll(/[^\S\n]*(?:"([^"\n]*)"(?=\s*(?:[,\n]|$))|((?:v1,(?=whsec_))?[^,\n]+))/g)]
+/**
+ * By comma or line; double quotes keep commas, and spaces at the ends. The comma of `v1,whsec_` is no separator, and none that
+ * a file gave is.
+ *
+ * @param fileCommas their places in the text
+ */
+export function splitSecrets(text: string, fileCommas: readonly number[] = []): readonly string[] {
+  const kept = new Set(fileCommas)
+  const masked = kept.size === 0 ? text : text.replaceAll(",", (comma, at) => (kept.has(at) ? KEPT : comma))
+  return [...masked.matchAll(/[^\S\n]*(?:"([^"\n]*)"(?=\s*(?:[,\n]|$))|((?:v1,(?=whsec_))?[^,\n]+))/g)]
     .map(([, quoted, plain = ""]) => quoted ?? plain.trim())
+    .map((it) => (kept.size === 0 ? it : it.replaceAll(KEPT, ",")))
     .filter((it) => it !== "")
 }
+
+/** In the place of a comma that separates nothing: no secret has it. */
+const KEPT = "\0"
 
 /** By comma, space or line; PEM blocks and JWKs are kept whole. */
 export function splitKeys(text: string): readonly string[] {
@@ -53,7 +68,7 @@ const time = duration({ optional: true, doc: "" })
 export const SETTINGS = {
   secret: texts("a list (commas or lines) of secrets in the provider's own form", splitSecrets, {
     optional: true,
-    doc: "One or several; any may match, for rotation. The first one answers the handshake of x-twitter. Put a secret that contains a comma in double quotes.",
+    doc: "One or several; any may match, for rotation. The first one answers the handshake of x-twitter. A file (`${file:…}`) has one a line; elsewhere put a secret that contains a comma in double quotes.",
   }),
   tolerance: custom<number, { optional: true; doc: string }, number | DurationText>(
     `${time.form}, or 0`,

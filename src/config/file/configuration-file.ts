@@ -70,6 +70,8 @@ export interface FileValue {
   readonly quotable: boolean
   /** The values of variables and files in it; undefined: there are none. */
   readonly values?: readonly string[]
+  /** As of Interpolated; absent: none. */
+  readonly fileCommas?: readonly number[]
   /** Problems of the interpolation, each with its line. */
   readonly problems: readonly Pick<Problem, "line" | "text" | "error">[]
 }
@@ -216,11 +218,19 @@ function valueOf(lines: IniEntry["lines"], environment: Environment): FileValue 
   )
   const sound = parts.filter((part) => part !== undefined)
   const isSound = sound.length === parts.length
+  const fileCommas: number[] = []
+  let text = ""
+  for (const [at, part] of sound.entries()) {
+    if (at > 0) text += "\n"
+    for (const comma of part.fileCommas) fileCommas.push(text.length + comma)
+    text += part.text
+  }
   return {
-    text: isSound ? sound.map(({ text }) => text).join("\n") : undefined,
+    text: isSound ? text : undefined,
     quotable: isSound && sound.every(({ substituted }) => !substituted),
     ...(values.length > 0 && { values }),
     problems,
+    ...(fileCommas.length > 0 && { fileCommas }),
   }
 }
 

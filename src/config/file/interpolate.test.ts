@@ -14,7 +14,12 @@ beforeAll(() => {
   writeFileSync(join(folder.path, "latin1"), new Uint8Array([0xe9]))
 })
 
-function read(text: string): { text: string | undefined; substituted?: boolean; problems: string[] } {
+function read(text: string): {
+  text: string | undefined
+  substituted?: boolean
+  fileCommas?: readonly number[]
+  problems: string[]
+} {
   const problems: string[] = []
   const result = interpolate(text, { env, baseDir: folder.path }, (problem) => problems.push(problem))
   return { text: undefined, ...result, problems }
@@ -39,7 +44,15 @@ test.each([
   ["${file:crlf}", "from a file", true],
   ["${file:lines}", "${A}\n", true],
 ])("%p becomes %p", (text, expected, substituted) => {
-  expect(read(text)).toEqual({ text: expected, substituted, problems: [] })
+  expect(read(text)).toEqual({ text: expected, substituted, fileCommas: [], problems: [] })
+})
+
+test("the commas that files gave are known by their places", () => {
+  writeFileSync(join(folder.path, "commas"), "a,b\n,c\n")
+  expect(read("${A},$${x},${file:commas},${file:line},${file:commas}")).toMatchObject({
+    text: "one,${x},a,b\n,c,from a file,a,b\n,c",
+    fileCommas: [10, 13, 29, 32],
+  })
 })
 
 test("a file's path may be absolute", () => {

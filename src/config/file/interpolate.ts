@@ -22,6 +22,8 @@ export interface Interpolated {
   readonly text: string
   /** Whether the text has substituted values, which are never printed: one may be a secret under the wrong key. */
   readonly substituted: boolean
+  /** Where the text has commas that files gave: a file is one secret a line. */
+  readonly fileCommas: readonly number[]
 }
 
 const FORMS = "${NAME}, ${NAME:-default} or ${file:/path}"
@@ -41,21 +43,33 @@ export function interpolate(
 ): Interpolated | undefined {
   let substituted = false
   let failed = false
+  const fileCommas: number[] = []
+  /** How much longer the result is than what it stands for, so far. */
+  let grown = 0
   const fail: Fail = (problem, error) => {
     report(problem, error)
     failed = true
     return ""
   }
-  const result = text.replace(/\$\$\{|\$\{([^}]*)(\}?)/g, (_, reference?: string, end?: string) => {
+  const replaced = (reference: string | undefined, end: string | undefined): string => {
     if (reference === undefined) return "${"
     if (end === "") return fail("unterminated ${; write $${ for a literal ${")
     substituted = true
     const value = substitute(reference, environment, fail)
     if (value !== "" && !reference.endsWith(`:-${value}`)) environment.values?.push(value)
     return value
+  }
+  const result = text.replace(REFERENCE, (found: string, reference?: string, end?: string, at = 0) => {
+    const given = replaced(reference, end)
+    if (reference?.startsWith("file:") === true)
+      for (const { index } of given.matchAll(/,/g)) fileCommas.push(at + grown + index)
+    grown += given.length - found.length
+    return given
   })
-  return failed ? undefined : { text: result, substituted }
+  return failed ? undefined : { text: result, substituted, fileCommas }
 }
+
+const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g
 
 /** Reports a problem; without an error's name the reference itself is wrong. @returns nothing to substitute */
 type Fail = (problem: string, error?: StartError) => ""

@@ -47,6 +47,8 @@ export interface ParseContext {
   readonly baseDir: string
   /** What other sections define, by their names: `provider:acme`. undefined: the section has problems. */
   readonly defined?: ReadonlyMap<string, object | undefined> | undefined
+  /** Where the text has commas that files gave, which separate no secrets. */
+  readonly fileCommas?: readonly number[] | undefined
 }
 
 /** The value does not have the option's form. The message does not repeat the key. */

@@ -256,7 +256,7 @@ function fromCode(option: OptionSet[string], value: unknown, context: ParseConte
 /** Reads a text of the file. A problem's message is free of what must not be printed; undefined: reported before. */
 function readText(
   option: OptionSet[string],
-  { value: { text, quotable }, baseDir }: FileText,
+  { value: { text, quotable, fileCommas }, baseDir }: FileText,
   defined: ParseContext["defined"],
 ): unknown {
   if (text === undefined) return undefined
@@ -265,7 +265,7 @@ function readText(
     return new WrongValue(`is empty; expected ${option.form}${remedy}`)
   }
   try {
-    return option.parse(text, { baseDir, defined })
+    return option.parse(text, { baseDir, defined, fileCommas })
   } catch (error) {
     if (!(error instanceof WrongValue)) throw error
     const message =

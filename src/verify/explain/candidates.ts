@@ -31,6 +31,29 @@ export function otherUrls(request: SignedRequest): readonly Candidate[] {
   })
 }
 
+/** Secrets of a list that may be one with commas, then one with commas that may be a list. */
+export function* otherLists(settings: VerifierSettings): Iterable<Candidate> {
+  const all = settings.secret ?? []
+  const secrets = all.slice(0, MOST_JOINED)
+  for (const comma of [",", ", "])
+    for (let from = 0; from < secrets.length - 1; from++)
+      for (let to = secrets.length; to > from + 1; to--) {
+        const options = { secret: "the whole of it, from a file" }
+        const mistake = { kind: "secret_split", detail: `${all.length} secrets`, options } as const
+        yield { mistake, settings: { ...settings, secret: [secrets.slice(from, to).join(comma)] } }
+      }
+  for (const secret of all) {
+    const parts = secret.split(",").flatMap((it) => it.trim() || [])
+    if (parts.length < 2) continue
+    const options = { secret: "the same, one a line" }
+    const mistake = { kind: "secret_joined", detail: `${parts.length} secrets`, options } as const
+    yield { mistake, settings: { ...settings, secret: parts } }
+  }
+}
+
+/** Each try reads the whole body. */
+const MOST_JOINED = 6
+
 /** Likely variants of a secret, as the configuration would spell it. */
 export function* otherSecrets(settings: VerifierSettings, key: "secret" | "password"): Iterable<Candidate> {
   for (const secret of settings[key] ?? []) {

@@ -298,6 +298,27 @@ const NAMED: [string, string, SignedCase, MistakeKind, string][] = [
   ],
   ["quotes around the secret", "github", { settings: { secret: [`"${KEY}"`] } }, "secret_around", "quotes"],
   [
+    "a secret that was split at its comma",
+    "github",
+    { signedWith: { secret: [`${KEY},more`] }, settings: { secret: [KEY, "more"] } },
+    "secret_split",
+    "2 secrets",
+  ],
+  [
+    "a secret with two commas among others",
+    "github",
+    { signedWith: { secret: [`${KEY}, a,b`] }, settings: { secret: ["other", KEY, "a,b"] } },
+    "secret_split",
+    "3 secrets",
+  ],
+  [
+    "a list of secrets that was read as one",
+    "github",
+    { signedWith: { secret: [KEY] }, settings: { secret: [`old, ${KEY}`] } },
+    "secret_joined",
+    "2 secrets",
+  ],
+  [
     "a secret that lost its prefix",
     "stripe",
     { signedWith: { secret: ["whsec_abc"] }, settings: { secret: ["abc"] } },

@@ -12,7 +12,14 @@ import {
   type VerificationResult,
   type Verifier,
 } from "../verifier.ts"
-import { otherBodies, beforeEnrichment, readRecord, otherSecrets, otherUrls } from "./candidates.ts"
+import {
+  otherBodies,
+  beforeEnrichment,
+  readRecord,
+  otherLists,
+  otherSecrets,
+  otherUrls,
+} from "./candidates.ts"
 import { exampleHeaders } from "./example.ts"
 import type { Candidate, Inquiry, Mistake } from "./inquiry.ts"
 import { otherScheme } from "./scheme.ts"
@@ -101,6 +108,7 @@ async function findMistakes(
   const found = [
     ...(await firstOf(beforeEnrichment(request))),
     ...(await firstOf(otherHeaders(request, example))),
+    ...(await firstOf(otherLists(settings))),
     ...(await firstOf(otherSecrets(settings, "secret"))),
     ...(await firstOf(otherSecrets(settings, "password"))),
     ...(await firstOf(otherBodies(request))),

@@ -51,7 +51,8 @@ client_id: \${HOSTNAME:-hookline}
   and segments of a \`path\` that have a substituted value (\`…\` stands for them) are in no log, metric, trace, answer of the
   admin API or output of a command; other values, such as a topic's name, are printed, substituted or not.
 - Durations are \`500ms\`, \`5s\`, \`2m\`, \`24h\`, \`7d\`; sizes \`512KiB\`, \`1MiB\`, also in plain bytes; lists are separated by commas or lines.
-  A relative path starts from the folder of the file that has it.
+  A relative path starts from the folder of the file that has it; \`~\` is not replaced: write \`\${HOME}\`.
+- A file that secrets come from has one a line, commas included.
 - \`[defaults:<Component>]\` has keys for every pipeline's section of that component, \`[defaults:connection]\` for connections.
 - Options given in code take precedence over the file's, these over \`[defaults:...]\`, and these over the defaults. In code keys are in camel case
   (\`max_body_bytes\` is \`maxBodyBytes\`), durations may be numbers of milliseconds and sizes numbers of bytes.

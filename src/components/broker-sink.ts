@@ -18,7 +18,7 @@ import { isTraceHeader, publishedTo, startPublishing, traceHeaders } from "./bro
 import { checkRegistry, schemaJudge, VALUE_FORMAT_OPTIONS, withSchemaId } from "./broker-sink/value-format.ts"
 import { defineComponent, type ComponentContext } from "./define-component.ts"
 import { deadLetterRecord } from "./broker-sink/dead-letter-record.ts"
-import { EXTRACTION, checkExtractions, valueOption } from "./extraction.ts"
+import { EXTRACTION, checkExtractions, chosenByRouter, valueOption } from "./extraction.ts"
 import {
   ALL_HEADERS,
   allHeadersOf,
@@ -37,6 +37,7 @@ const ID = text({ doc: "" })
 const OPTIONS = {
   topic: text({
     ...TOPIC_NAME,
+    meant: chosenByRouter,
     doc: "The topic that events are published to, unless a Router chooses another.",
   }),
   connection: custom<string, { optional: true; doc: string }, string | { readonly id: string }>(

@@ -2,7 +2,7 @@
 import { resolve } from "node:path"
 import { readCas } from "../config/sections/pem-files.ts"
 import { uniform } from "../config/options/option.ts"
-import { duration, file } from "../config/options/option-types.ts"
+import { duration, file, literalPath } from "../config/options/option-types.ts"
 import { isFolder, isStore, STORE_FORM } from "../dedupe/location.ts"
 import { isRedisUrl, isTls } from "../config/sections/redis-url.ts"
 import type { Begun, DedupeKeys } from "../dedupe/dedupe-keys.ts"
@@ -42,7 +42,8 @@ export const deduplicator = defineComponent({
         secret: true,
         doc: "Where keys of published events are kept. `embedded`: in a file in the embedded log's folder, or, for a pipeline that publishes to Kafka, in `hookline-data` beside the configuration file; a folder: in a file there; one process at a time. `redis://`: for several processes together. `memory`: in this process, up to 200,000, lost when it ends.",
       },
-      (value, { baseDir }) => (isStore(value) && isFolder(value) ? resolve(baseDir, value) : value),
+      (value, { baseDir }) =>
+        isStore(value) && isFolder(value) ? resolve(baseDir, literalPath(value)) : value,
       (value: string) => typeof value === "string" && isStore(value),
     ),
     store_ca: file({

@@ -169,3 +169,11 @@ function scalar(raw: Uint8Array): Uint8Array | undefined {
   if (raw.length === 2) return undefined
   return raw.includes(BACKSLASH) ? Buffer.from(toText(raw)) : raw.subarray(1, -1)
 }
+
+/** What to do about the name of a topic that depends on the event, which is none; undefined: it does not. */
+export function chosenByRouter(topic: string): string | undefined {
+  const template = EXTRACTION.accepts(topic) ? `{${topic}}` : topic
+  return /\{[^}]+\}/.test(template)
+    ? `not one topic; a Router chooses topics by the event: write topic = ${template} in [pipeline:<id>:Router]`
+    : undefined
+}

@@ -1,4 +1,5 @@
 import { hideSegments } from "../process/hidden-segments.ts"
+import { isIP } from "node:net"
 import { duration, file, integer, list, number, size, text } from "../config/options/option-types.ts"
 import type { OptionSet, Values } from "../config/options/option-types.ts"
 import { addressTest, parseNetwork } from "../senders/addresses.ts"
@@ -39,6 +40,7 @@ const OPTIONS = {
   host: text({
     default: "0.0.0.0",
     pattern: /^[^\s/[\]]+$/,
+    accepts: (host) => !host.includes(":") || isIP(host) === 6,
     form: "a host name or an address, an IPv6 one without brackets",
     doc: "Address of this machine to listen on; `::` is every address, IPv6 included.",
   }),

@@ -312,7 +312,7 @@ export type AllVerifierOptions = {
   readonly provider: AllVerifierOptionsGiven["provider"]
   /** With observe, unverified events are logged, counted and published: for introducing verification on a live endpoint. Default: `enforce`. */
   readonly mode?: AllVerifierOptionsGiven["mode"]
-  /** One or several; any may match, for rotation. The first one answers the handshake of x-twitter. Put a secret that contains a comma in double quotes. */
+  /** One or several; any may match, for rotation. The first one answers the handshake of x-twitter. A file (`${file:…}`) has one a line; elsewhere put a secret that contains a comma in double quotes. */
   readonly secret?: AllVerifierOptionsGiven["secret"]
   /** How far a signed time may be off, either way; default: the provider's. 0 turns the check off; signed ids are still remembered for 24 h. */
   readonly tolerance?: AllVerifierOptionsGiven["tolerance"]

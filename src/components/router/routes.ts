@@ -50,7 +50,9 @@ function routeOf(pattern: string, target: string): RouteLine {
   if (!topics.every((topic) => TOPIC_NAME.pattern.test(topic)))
     throw new WrongValue(
       // without its text, which may be a secret that belongs to another section
-      `the target of ${JSON.stringify(pattern)} is not ${TOPIC_NAME.form}, or ${DROP}; several are separated by commas`,
+      pattern.toLowerCase() === "include"
+        ? "has a line include, which stands above the first section; move it to the top of the file"
+        : `the target of ${JSON.stringify(pattern)} is not ${TOPIC_NAME.form}, or ${DROP}; several are separated by commas`,
     )
   if (new Set(topics).size < topics.length || (topics.length > 1 && topics.includes(DROP)))
     throw new WrongValue(

@@ -116,6 +116,7 @@ test("a value is interpolated when it is read, and has its problems", () => {
           line: 2,
           text: "environment variable NONE is not set; set it, or give a default: ${NONE:-default}",
           error: "unset_variable",
+          ofSecret: "environment variable NONE is not set; set it, or use ${file:/path}",
         },
       ],
     },

@@ -1,6 +1,7 @@
 import { inSteps, type Steps } from "../../clock/slices.ts"
 import { filesOf, readSource } from "./include.ts"
-import { interpolate, type Environment } from "./interpolate.ts"
+import { eventValueIn, interpolate, type Environment } from "./interpolate.ts"
+import { hasRouteLines } from "./route-lines.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"
 import type { StartError } from "../../errors.ts"
 import { enumerate, nearest } from "./nearest.ts"
@@ -73,7 +74,10 @@ export interface FileValue {
   /** As of Interpolated; absent: none. */
   readonly fileCommas?: readonly number[]
   /** Problems of the interpolation, each with its line. */
-  readonly problems: readonly Pick<Problem, "line" | "text" | "error">[]
+  readonly problems: readonly (Pick<Problem, "line" | "text" | "error"> & {
+    /** The text where the value is a secret; undefined: the same. */
+    readonly ofSecret?: string | undefined
+  })[]
 }
 
 /** A file of the configuration, as messages name it, and where it lies. */
@@ -168,7 +172,7 @@ function* readSections(
   for (const { line, text, error } of value.problems)
     report({ line, key: include.key }, text, error ?? "invalid_value")
   if (value.text === undefined) return all
-  for (const included of filesOf(value.text, source, place, problems)) {
+  for (const included of filesOf(value.text, { ...source, isQuotable: value.quotable }, place, problems)) {
     const found = readSource(included, source.reads)
     if (typeof found === "string")
       problems.add({ file: included.file, line: undefined }, found, "file_unreadable")
@@ -200,20 +204,38 @@ function textOf(section: string, { key, line, lines }: IniEntry, source: Source)
     baseDir,
     // an own property: a copy for another process has its value
     get value() {
-      return (value ??= valueOf(lines, source))
+      return (value ??= wrongEventValue(section, key, lines) ?? valueOf(lines, source))
     },
   }
 }
 
 const NO_PROBLEMS: FileValue["problems"] = []
 
+/** The value of a key that refers to a value of the event as to a variable; undefined: it does not. */
+function wrongEventValue(section: string, key: string, lines: IniEntry["lines"]): FileValue | undefined {
+  for (const { text, line } of lines) {
+    const named = eventValueIn(text)
+    if (named === undefined) continue
+    const [kind, id] = section.split(":").map((part) => part.trim())
+    const inBraces = text.replaceAll("${", "{")
+    const way = hasRouteLines(section)
+      ? `write ${inBraces}`
+      : key.toLowerCase() === "topic" && kind === "pipeline"
+        ? `a Router chooses topics by it: write topic = ${inBraces} in [pipeline:${id}:Router]`
+        : `write ${named}, without \${ and }`
+    const problem = `\${${named}} is of the event, and no variable; ${way}`
+    return { text: undefined, quotable: false, problems: [{ line, text: problem }] }
+  }
+  return undefined
+}
+
 /** Interpolates line by line, so that a substituted value can't add lines. */
 function valueOf(lines: IniEntry["lines"], environment: Environment): FileValue {
   const problems: FileValue["problems"][number][] = []
   const values: string[] = []
   const parts = lines.map(({ text, line }) =>
-    interpolate(text, { ...environment, values }, (problem, error) =>
-      problems.push({ line, text: problem, error }),
+    interpolate(text, { ...environment, values }, (problem, error, ofSecret) =>
+      problems.push({ line, text: problem, error, ofSecret }),
     ),
   )
   const sound = parts.filter((part) => part !== undefined)

@@ -2,6 +2,7 @@ import { Glob } from "bun"
 import { readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, isAbsolute, join, resolve } from "node:path"
 import { whyUnreadable } from "../../process/paths.ts"
+import { slipOfPath } from "../options/slips.ts"
 import type { Environment } from "./interpolate.ts"
 import type { Place, Problems } from "./problems.ts"
 
@@ -16,7 +17,11 @@ export interface IncludedFile {
 }
 
 /** `reads` is called for each folder listed, too. */
-type Including = Pick<Environment, "baseDir" | "reads"> & { readonly file: string }
+type Including = Pick<Environment, "baseDir" | "reads"> & {
+  readonly file: string
+  /** Whether messages may quote the text. */
+  readonly isQuotable: boolean
+}
 
 const WILDCARD = /[*?[\]{}]/
 /** Between items: a comma in braces belongs to its pattern. */
@@ -32,7 +37,7 @@ const SEPARATOR = /\n|,(?![^{]*\})/
  */
 export function filesOf(
   text: string,
-  { file, baseDir, reads }: Including,
+  { file, baseDir, reads, isQuotable }: Including,
   place: Place,
   problems: Problems,
 ): IncludedFile[] {
@@ -48,7 +53,12 @@ export function filesOf(
   if (items.length === 0)
     problems.add(place, "is empty; name files, such as teams.d/*.conf, or remove the key")
   for (const item of items) {
-    if (!WILDCARD.test(item)) add(item)
+    const slip = slipOfPath(item)
+    if (slip !== undefined && isQuotable)
+      problems.add(place, `${JSON.stringify(item)} ${slip.what}; ${slip.remedy}`)
+    else if (slip !== undefined)
+      problems.add(place, `its value ${slip.what}; ${slip.hiddenRemedy ?? slip.remedy}`)
+    else if (!WILDCARD.test(item)) add(item)
     else if (WILDCARD.test(dirname(item)))
       problems.add(
         place,

@@ -39,15 +39,15 @@ const FORMS = "${NAME}, ${NAME:-default} or ${file:/path}"
 export function interpolate(
   text: string,
   environment: Environment,
-  report: (text: string, error?: StartError) => void,
+  report: Report,
 ): Interpolated | undefined {
   let substituted = false
   let failed = false
   const fileCommas: number[] = []
   /** How much longer the result is than what it stands for, so far. */
   let grown = 0
-  const fail: Fail = (problem, error) => {
-    report(problem, error)
+  const fail: Fail = (...problem) => {
+    report(...problem)
     failed = true
     return ""
   }
@@ -71,31 +71,55 @@ export function interpolate(
 
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g
 
-/** Reports a problem; without an error's name the reference itself is wrong. @returns nothing to substitute */
-type Fail = (problem: string, error?: StartError) => ""
+/**
+ * @param error absent: the reference itself is wrong
+ * @param ofSecret the problem where the value is a secret, if that makes a difference
+ */
+export type Report = (text: string, error?: StartError, ofSecret?: string) => void
+
+/** Reports a problem. @returns nothing to substitute */
+type Fail = (...problem: Parameters<Report>) => ""
 
 function substitute(reference: string, environment: Environment, fail: Fail): string {
   const { env, variables, isReload } = environment
   if (reference.startsWith("file:")) return fileText(reference.slice("file:".length), environment, fail)
   const [, name, otherwise] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/.exec(reference) ?? []
-  if (name === undefined) return fail(`invalid reference; expected ${FORMS}; write $\${ for a literal \${`)
+  if (name === undefined) return fail(wrongReference(reference))
   if (otherwise?.includes("${")) return fail(`the default of \${${name}} can't contain another \${`)
   variables?.add(name)
   const value = Object.hasOwn(env, name) ? env[name] : undefined
   if (otherwise !== undefined) return value === undefined || value === "" ? otherwise : value
   if (value !== undefined) return value
-  const mend =
-    isReload === true
-      ? "a reload keeps the environment that the process was started with: set it and restart, use ${file:/path}"
-      : "set it"
-  return fail(
-    `environment variable ${name} is not set; ${mend}, or give a default: \${${name}:-default}`,
-    "unset_variable",
-  )
+  const unset = `environment variable ${name} is not set`
+  const byDefault = `give a default: \${${name}:-default}`
+  const byFile = "use ${file:/path}"
+  // nothing stands in for a secret
+  return isReload === true
+    ? fail(
+        `${unset}; ${KEPT}: set it and restart, ${byFile}, or ${byDefault}`,
+        "unset_variable",
+        `${unset}; ${KEPT}: set it and restart, or ${byFile}`,
+      )
+    : fail(`${unset}; set it, or ${byDefault}`, "unset_variable", `${unset}; set it, or ${byFile}`)
 }
+
+const KEPT = "a reload keeps the environment that the process was started with"
+
+/** A reference that names no variable: to a value of the event, or to a variable by another syntax. */
+function wrongReference(reference: string): string {
+  const [, variable] = /^env[:.]([A-Za-z_]\w*)$/i.exec(reference) ?? []
+  if (variable !== undefined) return `invalid reference; write \${${variable}}`
+  return `invalid reference; expected ${FORMS}; write $\${ for a literal \${`
+}
+
+/** What a reference names of the event, which only some options read: `header:Name`; undefined: it names none. */
+export const eventValueIn = (text: string): string | undefined =>
+  /\$\{((?:header|json|query|event):[^}]*|path(?::\d+)?|key)\}/.exec(text)?.[1]
 
 function fileText(path: string, { baseDir, reads }: Environment, fail: Fail): string {
   if (path === "") return fail("${file:} has no path; write ${file:/run/secrets/name}")
+  if (path.startsWith("~"))
+    return fail(`\${file:${path}} begins with ~, which only a shell replaces; write the whole path`)
   const file = resolve(baseDir, path)
   reads?.(file)
   try {

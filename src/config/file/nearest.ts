@@ -14,7 +14,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /**
- * The end of a message about an unknown name: the closest candidate, else all of them.
+ * The end of a message about an unknown name: the closest candidate, else all of a few, else the nearest of many.
  *
  * @param quotation quotes a name
  */
@@ -25,7 +25,27 @@ export function suggest(
 ): string {
   const meant = nearest(word, candidates)
   if (meant !== undefined) return `; did you mean ${quotation(meant)}?`
-  return candidates.length === 0 ? "" : `; expected ${enumerate(candidates.map(quotation), "or")}`
+  if (candidates.length === 0) return ""
+  if (candidates.length <= FEW) return `; expected ${enumerate(candidates.map(quotation), "or")}`
+  const some = nearestFew(word, candidates).map(quotation)
+  return `; the nearest of ${candidates.length} are ${enumerate(some)}`
+}
+
+const FEW = 9
+const NEAREST = 3
+
+/** Some candidates, those that share a word with the given one first, then by edit distance. */
+function nearestFew(word: string, candidates: readonly string[]): readonly string[] {
+  const wordsOf = (name: string): ReadonlySet<string> => new Set(name.toLowerCase().split(/[^a-z0-9]+/))
+  const words = wordsOf(word)
+  const ranked = candidates.map((name) => {
+    const shared = wordsOf(name).intersection(words).size
+    return { name, shared, distance: editDistance(word.toLowerCase(), name.toLowerCase()) }
+  })
+  return ranked
+    .toSorted((a, b) => b.shared - a.shared || a.distance - b.distance)
+    .slice(0, NEAREST)
+    .map(({ name }) => name)
 }
 
 /** `a`, `a and b`, `a, b and c`. */

@@ -2,19 +2,33 @@ import { isAbsolute, resolve } from "node:path"
 import { isHeaderName } from "../../senders/header-name.ts"
 import { custom, notA, quote, uniform, WrongValue } from "./option.ts"
 import type { Declared, Option, Parsed, ParseContext } from "./option.ts"
+import { slipOfPath } from "./slips.ts"
 
 export { custom, WrongValue, type Option, type OptionSet, type Values } from "./option.ts"
 
-/** Any text, or one that `pattern` or `accepts` allows, named by `form`. Not empty unless its default is. */
+/**
+ * Any text, or one that `pattern` or `accepts` allows, named by `form`. Not empty unless its default is. `meant` says what to
+ * write in the place of a text that is refused; undefined: it does not know.
+ */
 export function text<
-  D extends Declared & { pattern?: RegExp; accepts?: (text: string) => boolean; form?: string },
+  D extends Declared & {
+    pattern?: RegExp
+    accepts?: (text: string) => boolean
+    form?: string
+    meant?: (text: string) => string | undefined
+  },
 >(declared: D): Parsed<string, D> {
-  const { pattern, accepts, form = "a text" } = declared
+  const { pattern, accepts, form = "a text", meant } = declared
   const mayBeEmpty = "default" in declared && declared.default === ""
   const fits = (value: string): boolean =>
     typeof value === "string" &&
     (value === "" ? mayBeEmpty : (pattern?.test(value) ?? true) && (accepts?.(value) ?? true))
-  return uniform(form, declared, (value) => value, fits)
+  const read = (value: string): string => {
+    const other = meant === undefined || fits(value) ? undefined : meant(value)
+    if (other !== undefined) throw new WrongValue(`${quote(value)} is ${other}`, `is ${other}`)
+    return value
+  }
+  return uniform(form, declared, read, fits)
 }
 
 /** The name of a header of requests. */
@@ -175,8 +189,18 @@ function splitList(value: string): string[] {
 export function path<D extends Declared>(declared: D): Parsed<string, D> {
   const fits = (value: string): boolean => typeof value === "string" && value !== "" && !value.includes("\0")
   const read = (value: string, { baseDir }: ParseContext): string =>
-    value === "" || isAbsolute(value) ? value : resolve(baseDir, value)
+    value === "" || isAbsolute(literalPath(value)) ? value : resolve(baseDir, value)
   return uniform("a path", declared, read, fits)
+}
+
+/** Refuses what only a shell would replace, quotes and comments. @throws WrongValue */
+export function literalPath(text: string): string {
+  const slip = slipOfPath(text)
+  if (slip === undefined) return text
+  throw new WrongValue(
+    `${quote(text)} ${slip.what}; ${slip.remedy}`,
+    `${slip.what}; ${slip.hiddenRemedy ?? slip.remedy}`,
+  )
 }
 
 /** A path of a file that is read at start and at each reload. */

@@ -15,6 +15,7 @@ import {
 } from "./option.ts"
 import type { Place, Problems } from "../file/problems.ts"
 import type { Checking, Section } from "./section.ts"
+import { endsInComment, slipIn } from "./slips.ts"
 import { placeOf, type FileSection, type FileText } from "../file/configuration-file.ts"
 
 /** Options given in code, in camel case; undefined counts as absent. */
@@ -128,7 +129,8 @@ class SectionReader implements Resolved<OptionSet> {
       this.#report(place, strange?.(key) ?? unknown(what, key, names), "unknown_key")
     for (const [key, text] of section?.texts ?? []) {
       if (Object.hasOwn(options, key)) continue
-      reportInterpolation(text, this.#report)
+      // what it is meant to be may be a secret
+      reportInterpolation(text, this.#report, true)
       report(placeOfText(text), "key", key, Object.keys(options))
     }
     if (inCode === undefined) return
@@ -156,10 +158,15 @@ class SectionReader implements Resolved<OptionSet> {
   #read(key: string, option: OptionSet[string]): unknown {
     const { baseDir, defined, defaults } = this.#found
     const text = this.#textOf(key)
-    if (text !== undefined) reportInterpolation(text, this.#report)
+    if (text !== undefined) reportInterpolation(text, this.#report, option.secret)
     const inCode = this.#valueInCode(key)
     if (inCode !== undefined) return fromCode(option, inCode, { baseDir, defined })
-    if (text !== undefined) return readText(option, text, defined)
+    if (text !== undefined) {
+      const value = readText(option, text, defined)
+      if (!(value instanceof WrongValue) && !option.secret && endsInComment(text.value.text ?? ""))
+        this.warn(key, "looks as if it ended in a comment; comments need a line of their own")
+      return value
+    }
     const defaultText = defaults?.[key]
     if (defaultText !== undefined) return option.parse(defaultText, { baseDir, defined })
     return new WrongValue(this.#missing(key, option))
@@ -200,7 +207,9 @@ const WORDINGS: readonly (readonly [RegExp, StartError])[] = [
 ]
 
 const unknown = (what: "key" | "option", key: string, names: readonly string[]): string =>
-  `unknown ${what}${suggest(key, names, (name) => `\`${name}\``)}`
+  key === "include"
+    ? "stands above the first section, and reads other files there; move the line to the top of the file"
+    : `unknown ${what}${suggest(key, names, (name) => `\`${name}\``)}`
 
 /**
  * Checks a `[defaults:…]` section by itself: its keys, and their values.
@@ -216,7 +225,7 @@ export function checkDefaults(
   const names = Object.keys(options)
   for (const [key, text] of defaults.texts) {
     const option = names.includes(key) ? options[key] : undefined
-    reportInterpolation(text, problems.add.bind(problems))
+    reportInterpolation(text, problems.add.bind(problems), option?.secret !== false)
     const read = option && readText(option, text, defined)
     if (option === undefined) problems.add(placeOfText(text), unknown("key", key, names), "unknown_key")
     else if (read instanceof WrongValue) problems.add(placeOfText(text), read.message)
@@ -225,8 +234,9 @@ export function checkDefaults(
 
 const placeOfText = ({ file, line, section, key }: FileText): Place => ({ file, line, section, key })
 
-function reportInterpolation(text: FileText, report: Problems["add"]): void {
-  for (const it of text.value.problems) report({ ...placeOfText(text), line: it.line }, it.text, it.error)
+function reportInterpolation(text: FileText, report: Problems["add"], isSecret: boolean): void {
+  for (const it of text.value.problems)
+    report({ ...placeOfText(text), line: it.line }, (isSecret ? it.ofSecret : undefined) ?? it.text, it.error)
 }
 
 /** Absolute paths of the files that a section's options name to be read. */
@@ -268,8 +278,22 @@ function readText(
     return option.parse(text, { baseDir, defined, fileCommas })
   } catch (error) {
     if (!(error instanceof WrongValue)) throw error
-    const message =
-      quotable && !option.secret ? error.message : `its value ${error.unquoted ?? `is not ${option.form}`}`
+    const context = { baseDir, defined, fileCommas }
+    const isShown = quotable && !option.secret
+    const message = isShown ? error.message : `its value ${error.unquoted ?? `is not ${option.form}`}`
+    const slip = isShown
+      ? slipIn(text, option.form, (other) => isAccepted(option, other, context))
+      : undefined
+    if (slip !== undefined) return new WrongValue(`${quote(text)} ${slip.what}; ${slip.remedy}`)
     return new WrongValue(text.includes("\n") ? `${message} (indented lines continue a value)` : message)
+  }
+}
+
+function isAccepted({ parse }: OptionSet[string], text: string, context: ParseContext): boolean {
+  try {
+    return text !== "" && (parse(text, context), true)
+  } catch (error) {
+    if (error instanceof WrongValue) return false
+    throw error
   }
 }

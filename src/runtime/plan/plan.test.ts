@@ -486,7 +486,7 @@ describe("connections", () => {
       "a key that every object of JavaScript has",
       kafka("constructor = 1"),
       [
-        "p.conf:3: [connection:kafka] constructor: unknown key; expected `bootstrap_servers`, `security_protocol`, `sasl_mechanism`, `sasl_username`, `sasl_password`, `sasl_oauth_token_endpoint`, `sasl_oauth_client_id`, `sasl_oauth_client_secret`, `sasl_oauth_assertion_key`, `sasl_oauth_assertion_key_id`, `sasl_oauth_scope`, `sasl_oauth_extensions`, `sasl_oauth_ca_location`, `sasl_aws_region`, `ssl_ca_location`, `ssl_certificate_location`, `ssl_key_location`, `compression_type`, `max_request_bytes`, `connections_max_idle`, `client_id`, `delivery_timeout`, `spool` or `spool_max_bytes`",
+        "p.conf:3: [connection:kafka] constructor: unknown key; the nearest of 24 are `spool`, `client_id` and `sasl_password`",
       ],
     ],
     [
@@ -714,7 +714,9 @@ describe("listeners", () => {
     [
       "an admin listener at no host",
       `${KAFKA}${pipeline("a")}[admin]\nlisten = 9464`,
-      ['p.conf:8: [admin] listen: "9464" is not host:port (an IPv6 address in brackets), or off'],
+      [
+        'p.conf:8: [admin] listen: "9464" is not host:port (an IPv6 address in brackets), or off; write 127.0.0.1:9464',
+      ],
     ],
   ])("%s", (_, file, expected) => {
     expect(problems(file)).toEqual(expected)

@@ -20,6 +20,7 @@ import type { Processor } from "../../pipeline/event.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { Pipeline } from "../pipeline.ts"
 import type { PlannedPipeline } from "./draft.ts"
+import { keyOfOthers } from "./key-owners.ts"
 
 /** A pipeline whose options were read; missing ones, and their parts, are undefined. */
 export interface ResolvedPipeline {
@@ -198,7 +199,7 @@ function resolvePart<K extends ComponentKind>(
   component: Component<K>,
   sections: ReadonlyMap<Component, FileSection>,
   inCode: OptionsFromCode | undefined,
-  { around, fileDefaults, problems }: Reading,
+  { around, fileDefaults, problems, registry }: Reading,
   defaults: Defaults | undefined,
 ): ResolvedPart<K> {
   const found = {
@@ -209,7 +210,8 @@ function resolvePart<K extends ComponentKind>(
     inCode,
     defaults,
   }
-  return Object.assign(resolveSection(component, found, problems), { component })
+  const strange = (key: string): string | undefined => keyOfOthers(key, id, component as Component, registry)
+  return Object.assign(resolveSection(component, found, problems, strange), { component })
 }
 
 /** The component of each section, by its name or an alias. */

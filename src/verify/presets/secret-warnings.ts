@@ -57,6 +57,7 @@ const REMAINS: readonly Lookalike[] = [
   [/^\$(?:\w+|\{[^}]*\}?|\([^)]*\))$|^%\w+%$|^\{\{.*\}\}$/, "an unexpanded variable; write ${NAME}"],
   [/\s(?:#|;|\/\/)(?:\s|$)/, "a secret with a trailing comment; comments need a line of their own"],
   [/^(['"`]).*\1$/s, "a quoted secret; remove the quotes"],
+  [/^[a-z_]+ = /, "a line of another key; indented lines continue the value above them"],
   [/^<.*>$|^(?:change[-_ ]?me|your[-_ ].*|x{3,}|todo|secret|password)$/i, "a placeholder"],
   [/^-----BEGIN /, "a PEM key, but is used as text"],
 ]

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test"
 import { componentContext } from "../../test/support/component-context.ts"
 import { eventOf, IN_TIME } from "../../test/support/event.ts"
+import type { KnownSender } from "../verify/presets/event-locations.ts"
+import type { Coverage } from "../verify/schemes/family.ts"
 import type { Event } from "../pipeline/event.ts"
 import { resolveSection } from "../config/options/resolve.ts"
 import { Problems } from "../config/file/problems.ts"
@@ -13,17 +15,23 @@ interface Options {
   readonly [option: string]: unknown
 }
 
+interface Given {
+  isForm?: boolean
+  freeBytes?: number
+  sender?: KnownSender
+}
+
 function decode(
   options: Options,
   body: string | Uint8Array,
   contentType?: string,
-  { isForm = false, freeBytes = Infinity } = {},
+  { isForm = false, freeBytes = Infinity, sender }: Given = {},
 ): unknown {
   const problems = new Problems(undefined)
   const found = { address: "d", section: undefined, inCode: options, baseDir: "/" }
   const { values } = resolveSection(decoder, found, problems)
   problems.throwIfAny()
-  const step = decoder.create(values as Parameters<typeof decoder.create>[0], componentContext())
+  const step = decoder.create(values as Parameters<typeof decoder.create>[0], componentContext({ sender }))
   const event = eventOf(body, { headers: contentType === undefined ? {} : { "Content-Type": contentType } })
   event.isForm = isForm
   event.memory = { grow: (bytes) => bytes <= freeBytes }
@@ -348,6 +356,25 @@ test("a form whose parameters are signed is UTF-8, as it was verified, whatever 
   const options = { charset: "latin1" }
   for (const body of ["a=%C3%A9", "a=%C3%A9&charset=latin1", "a=%C3%A9&_charset_=latin1"])
     expect(decode(options, body, `${FORM}; charset=latin1`, { isForm: true })).toStartWith('{"a":"é"')
+})
+
+test("a Content-Type that is not signed makes no other text of a signed body in UTF-8", () => {
+  const covers: Coverage = { body: "whole", time: false, id: false }
+  const bodies = [
+    [latin1("a=%E9"), `${FORM}; charset=latin1`, '{"a":"é"}', '{"a":"é"}'],
+    ["a=%E2%98%95\\", `${FORM}; charset=gbk`, '{"a":"☕\\\\"}', '{"a":"鈽昞"}'],
+    ["☕", "text/plain; charset=gbk", '{"text":"☕"}', undefined],
+    [multipart(['name="a"', "é"]), `${MULTIPART}; charset=latin1`, '{"a":"é"}', '{"a":"Ã©"}'],
+    // what the body itself says is signed
+    ["a=%C3%A9&_charset_=latin1", FORM, '{"a":"Ã©","_charset_":"latin1"}', undefined],
+  ] as const
+  const signed = { sender: { name: "acme", event: {}, covers } }
+  const withType = { sender: { name: "acme", event: {}, covers: { ...covers, headers: ["content-type"] } } }
+  for (const [body, type, open, closed = expect.anything()] of bodies) {
+    expect(decode({}, body, type, signed)).toBe(open)
+    expect(decode({}, body, type, withType)).toEqual(closed)
+    expect(decode({}, body, type)).toEqual(closed)
+  }
 })
 
 test("the option's charset is one that is known", () => {

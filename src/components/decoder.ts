@@ -1,7 +1,7 @@
 // Hot path: every event of a pipeline with a Decoder passes here.
 import { integer, list, oneOf, text } from "../config/options/option-types.ts"
 import { firstByte, formatOf, type Format } from "../forms/body-format.ts"
-import { charsetOf, declaredIn, isCharset, UTF_8, type Charset } from "../forms/charset.ts"
+import { charsetOf, declaredIn, isCharset, UTF_8, utf8Or, type Charset } from "../forms/charset.ts"
 import type { Field, FormFlaw } from "../forms/field.ts"
 import { parseMultipart } from "../forms/multipart.ts"
 import { parseUrlencoded } from "../forms/urlencoded.ts"
@@ -9,7 +9,7 @@ import { OPEN_BRACKET } from "../json/tokens.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
 import { refusedBody, Rejected } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/service-unavailable.ts"
-import { isSigned } from "../verify/presets/event-locations.ts"
+import { isSigned, type KnownSender } from "../verify/presets/event-locations.ts"
 import { defineComponent } from "./define-component.ts"
 import { listStep } from "./decoder/lists.ts"
 import { formToJson, type FieldRules } from "./decoder/form-to-json.ts"
@@ -55,22 +55,21 @@ export const decoder = defineComponent({
   },
   isImplied: true,
   checkInPipeline({ values: { format }, sender, warn }) {
-    if (format !== "auto" || sender?.covers === undefined || sender.format === "auto") return
-    const { body } = sender.covers
-    if ((body !== "whole" && body !== "checksum") || isSigned("header:content-type", sender.covers)) return
+    if (format !== "auto" || sender?.format === "auto" || !mayBeRetyped(sender)) return
     warn(
       "format",
-      `auto has the Content-Type, which ${sender.name} does not sign, say what a signed body is: a text of a captured request could be sent again as a form; set format to what ${sender.name} sends: json, form, multipart or text`,
+      `auto has the Content-Type, which ${sender!.name} does not sign, say what a signed body is: a text of a captured request could be sent again as a form; set format to what ${sender!.name} sends: json, form, multipart or text`,
     )
   },
-  create({ format, unwrap, json_fields, charset, lists, max_list_items }) {
+  create({ format, unwrap, json_fields, charset, lists, max_list_items }, { sender }) {
     const rules: FieldRules = { unwrap, jsonFields: new Set(json_fields) }
     const fallback = charsetOf(charset)!
+    const isTypeOpen = mayBeRetyped(sender)
     const take = lists === "refuse" ? undefined : listStep(lists, max_list_items)
     const process: Processor = (event) => {
       const found = format === "auto" ? formatIn(event) : format
       if (found !== "json") {
-        const decoded = decode(found, event, rules, fallback)
+        const decoded = decode(found, event, rules, { fallback, isTypeOpen })
         if (decoded instanceof Rejected) return decoded
         const body = Buffer.from(decoded)
         if (body.length > event.body.length && !event.reserve(body.length - event.body.length))
@@ -101,18 +100,31 @@ const TOO_MANY_ITEMS = refusedBody("too_many_items", "", 413)
 const formatIn = ({ isForm, body, request }: Event): Format =>
   isForm ? "form" : formatOf(body, request.headers.get("content-type"))
 
-/** JSON text made of a body. @param fallback the encoding of text where nothing is declared */
+/** Whether a captured request, whose body is signed, can be sent again with another Content-Type. */
+function mayBeRetyped(sender: KnownSender | undefined): boolean {
+  const { covers } = sender ?? {}
+  if (covers?.body !== "whole" && covers?.body !== "checksum") return false
+  return !isSigned("header:content-type", covers)
+}
+
+/**
+ * JSON text made of a body.
+ *
+ * @param fallback the encoding of text where nothing is declared
+ * @param isTypeOpen whether the Content-Type may be another one than the body was signed with: it makes no other text of UTF-8
+ */
 function decode(
   format: Exclude<Format, "json">,
   { body, request, isForm }: Event,
   rules: FieldRules,
-  fallback: Charset,
+  { fallback, isTypeOpen }: { readonly fallback: Charset; readonly isTypeOpen: boolean },
 ): string | Rejected {
   const contentType = request.headers.get("content-type")
   // signed parameters are read as they were verified
   if (isForm && format === "form") return ofFields(parseUrlencoded(body), rules)
-  const declared = declaredIn(contentType)
-  if (declared !== undefined && "problem" in declared) return refused(declared)
+  const named = declaredIn(contentType)
+  if (named !== undefined && "problem" in named) return refused(named)
+  const declared = named && isTypeOpen ? utf8Or(named) : named
   if (format === "text") return ofText(body, declared ?? fallback)
   const encoding = { declared, fallback }
   return ofFields(

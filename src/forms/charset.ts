@@ -17,6 +17,12 @@ export const UTF_8: Charset = {
   decode: (bytes) => (isUtf8(bytes) ? asBuffer(bytes).toString() : undefined),
 }
 
+/** UTF-8 where bytes are that, else another encoding. */
+export const utf8Or = (other: Charset): Charset =>
+  other === UTF_8
+    ? UTF_8
+    : { name: other.name, decode: (bytes) => UTF_8.decode(bytes) ?? other.decode(bytes) }
+
 /** By the label as it is spelled; there are a few hundred. */
 const KNOWN = new Map<string, Charset>()
 

@@ -49,14 +49,13 @@ export interface ForwardOptions extends Pick<ReplayOptions, "matches" | "rate" |
 }
 
 const NOTE_MS = 500
+const NOTHING_READ: Pick<ReplayJob, "next" | "read"> = { next: new Map(), read: new Map() }
 
 /** Sends each record of a topic to a target from a durable position, until it is stopped. */
 export class Forward {
   readonly #options: ForwardOptions
   #job: ReplayJob | undefined
   #held: readonly OffsetRange[] = []
-  /** Where it continues while there is no job, and how far the last one has read. */
-  #last: Pick<ReplayJob, "next" | "read"> = { next: new Map(), read: new Map() }
   #clusterId = ""
   #waitsFor: string | undefined
   /** Records before where it has just begun. */
@@ -66,7 +65,7 @@ export class Forward {
     this.#options = options
   }
 
-  /** undefined: it waits for the log. */
+  /** undefined: it waits for the log. It stays once it has ended. */
   get job(): ReplayJob | undefined {
     return this.#job
   }
@@ -83,7 +82,7 @@ export class Forward {
 
   /** Records that are not settled: those that were read, and that the log had a moment ago. */
   get lag(): number {
-    const { next, read } = this.#job ?? this.#last
+    const { next, read } = this.#job ?? NOTHING_READ
     return this.#held.reduce((sum, { partition, first, end }) => {
       const known = Math.max(end, read.get(partition) ?? 0)
       return sum + Math.max(0, known - Math.max(first, next.get(partition) ?? 0))
@@ -106,7 +105,6 @@ export class Forward {
     this.#clusterId = clusterId ?? ""
     try {
       const position = await this.#position(reader, held, { clusterId, topicId })
-      this.#last = { next: position.next, read: position.next }
       this.#held = held
       const { ranges, gaps } = endlessFrom(position, held)
       for (const gap of gaps) warn(describeGap(about.topic, gap))
@@ -136,8 +134,6 @@ export class Forward {
       await this.#follow(job, all, topicId)
       if (job.error !== undefined) throw job.error
     } finally {
-      if (this.#job !== undefined) this.#last = { next: this.#job.next, read: this.#job.read }
-      this.#job = undefined
       await reader.close()
     }
   }

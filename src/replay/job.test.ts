@@ -6,7 +6,7 @@ import type { Record } from "../pipeline/record.ts"
 import { BrokerTarget } from "./broker-target.ts"
 import { ReplayJob, type ReplayOptions } from "./job.ts"
 import { KeyedTarget } from "./keyed-target.ts"
-import type { Attempt, AttemptOptions } from "./attempt.ts"
+import type { Attempt, AttemptOptions, Patience } from "./attempt.ts"
 import { attemptTarget } from "./attempt-target.ts"
 import type { ReplayPosition } from "./progress.ts"
 import { selectRecords } from "./range.ts"
@@ -250,9 +250,13 @@ test("where records are delivered in order, a refused one is parked, and the pos
   expect(job.progress()).toMatchObject({ state: "done", replayed: 2, failed: 1 })
 })
 
-test.each([1, 3])(
-  "after a refusal that ends it, a job at concurrency %d attempts nothing, and saves what was delivered",
-  async (concurrency) => {
+test.each<[concurrency: number, patience: Patience]>([
+  [1, { refusals: 1 }],
+  [1, { refusals: 1, retries: 1 }],
+  [3, { refusals: 1, retries: 1 }],
+])(
+  "after a refusal that ends it, a job at concurrency %d, %j, attempts nothing, and saves what was delivered",
+  async (concurrency, patience) => {
     const log = await logOf(9)
     const attempts: number[] = []
     const isRefused = Promise.withResolvers<void>()
@@ -267,7 +271,7 @@ test.each([1, 3])(
         await (offset === 1 ? areUnderWay : isRefused).promise
         return offset === 1 ? "refused" : "delivered"
       },
-      { stops: true },
+      { stops: true, patience },
     )
     const job = await jobOf(log, {
       target,

@@ -202,6 +202,18 @@ test.each([
   expect(app.posts.find(({ offset }) => offset === 4)!.atMs).toBeLessThan(withinMs)
 })
 
+test.each([
+  [15, "p".repeat(15) + "d"],
+  [16, "-".repeat(16)],
+])(
+  "of a window of 16, %d that fail in a row are told from a target that is down where one is left",
+  async (failed, fates) => {
+    const offsets = Array.from({ length: failed }, (_, offset) => offset)
+    const app = await new App(failing(offsets, FAILED), { patience: PARK }).send(16).until(HOUR_MS)
+    expect(app.fates).toBe(fates)
+  },
+)
+
 test("a record that comes later is the probe of one that fails alone", async () => {
   const app = await new App(failing([0], FAILED), { patience: PARK }).send(1).until(60_000)
   expect(app.fates).toBe("-")

@@ -109,8 +109,8 @@ test("after a refusal that stops a section nothing is posted, nor after a restar
       (await forwardsOf(service)).every(({ lag }) => lag === 36),
     )
     expect(await forwardsOf(service)).toMatchObject([
-      { id: "refused", problem: expect.stringContaining("hooks[0]@4 was refused") },
-      { id: "failed", problem: "500" },
+      { id: "refused", delivered: 4, problem: expect.stringContaining("hooks[0]@4 was refused") },
+      { id: "failed", delivered: 4, problem: "500" },
     ])
   }
   await using service = await startHookline(configuration(sections("")), { folder: folder.path })

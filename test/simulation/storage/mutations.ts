@@ -322,12 +322,15 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "for (const { partition, offset, timestampMs, reason } of failures)",
     "for (const { partition, offset, timestampMs, reason } of failures.slice(1))",
   ),
-  forward(
-    "refused records of a position that was not saved are listed with the next",
-    "replay/job.ts",
-    "[...this.#unsaved, ...failures]",
-    "failures",
-  ),
+  {
+    ...forward(
+      "refused records of a position that was not saved are listed with the next",
+      "replay/job.ts",
+      "[...this.#unsaved, ...failures]",
+      "failures",
+    ),
+    finding: "nor listed as refused",
+  },
   forward(
     "a dead letter that the broker did not take is published again",
     "runtime/forwards.ts",

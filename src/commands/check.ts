@@ -1,6 +1,7 @@
 import { withoutHidden } from "../process/hidden-segments.ts"
 import { Application } from "../runtime/application.ts"
 import { verifier } from "../components/verifier.ts"
+import { counted } from "../config/file/nearest.ts"
 import { formatEndpoint } from "../config/sections/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { describeUnusable, noProxy, proxySetting, showProxy } from "../outgoing/proxied-fetch.ts"
@@ -159,10 +160,17 @@ function describeVerification({ source, processors }: PlannedPipeline): string {
   if (source.values.tls_client_ca !== undefined) checks.push("client certificates")
   for (const processor of processors) {
     if (typeof processor === "function" || processor.component.title !== verifier.title) continue
-    const { provider, mode } = processor.values as { provider: ProviderRef; mode: string }
+    const { provider, mode, secret } = processor.values as {
+      provider: ProviderRef
+      mode: string
+      secret?: readonly string[]
+    }
     const { family } = findFamily(provider)!
     const name = nameOf(provider)
-    checks.push(`${name}${family === name ? "" : ` (${family})`}, mode ${mode}`)
+    // a comma may have split one
+    const several = (secret?.length ?? 0) > 1 ? [counted(secret!.length, "secret")] : []
+    const details = [...(family === name ? [] : [family]), ...several].join(", ")
+    checks.push(`${name}${details === "" ? "" : ` (${details})`}, mode ${mode}`)
   }
   return checks.length === 0 ? "none" : checks.join("; ")
 }

@@ -296,7 +296,7 @@ test("says of each pipeline whether and how it is verified, and no secret", asyn
   expect(stdout).not.toContain("obviously-fake")
   expect(stdout.trimEnd().split("\n")).toEqual([
     `connection log: embedded log in ${folder.path}/data`,
-    "payments: 0.0.0.0:8080/payments -> topic payments; verification: stripe (hmac), mode enforce",
+    "payments: 0.0.0.0:8080/payments -> topic payments; verification: stripe (hmac, 2 secrets), mode enforce",
     "alerts: 0.0.0.0:8080/alerts -> topic alerts; verification: basic, mode observe",
     "partners: 0.0.0.0:8443/webhook -> topic partners; verification: client certificates",
     "open: 0.0.0.0:8080/open -> topic open; verification: none",

@@ -176,6 +176,19 @@ const KEYS: readonly Mistake[] = [
     "12: [pipeline:github:BrokerSink] path: unknown key here; move it to [pipeline:github:WebHookSource]",
   ],
   [
+    "a section of a component alone",
+    "[pipeline:github:BrokerSink]",
+    "[BrokerSink]",
+    "3: [pipeline:github]: has no sink; add [pipeline:github:BrokerSink]",
+    "10: [BrokerSink]: unknown section; did you mean [pipeline:<id>:BrokerSink]?",
+  ],
+  [
+    "a section of a connection alone",
+    "[connection:log]",
+    "[log]",
+    "1: [log]: unknown section; did you mean [connection:log]?",
+  ],
+  [
     "a line of YAML",
     "port = 8080",
     "port 8080",
@@ -286,6 +299,25 @@ const VALUES: readonly Mistake[] = [
     "key = json:/repository/id",
     "[admin]\nlisten = 9464",
     '13: [admin] listen: "9464" is not host:port (an IPv6 address in brackets), or off; write 127.0.0.1:9464',
+  ],
+  [
+    "a bootstrap server without its port",
+    "directory = data",
+    "directory = data\n[connection:kafka]\nbootstrap_servers = localhost",
+    '4: [connection:kafka] bootstrap_servers: "localhost" is not host:port; write localhost:9092',
+    `12: [pipeline:github:BrokerSink] connection: is missing and there are several connections; it is one of log or kafka`,
+  ],
+  [
+    "a duration without its unit",
+    "path = /github",
+    "path = /github\ndelivery_timeout = 5",
+    '6: [pipeline:github:WebHookSource] delivery_timeout: "5" is not a duration such as 500ms, 5s, 2m, 24h or 7d',
+  ],
+  [
+    "a topic in a variable as a shell has it",
+    "topic = github",
+    "topic = $TOPIC",
+    '11: [pipeline:github:BrokerSink] topic: "$TOPIC" has a variable without braces; write ${TOPIC}',
   ],
   [
     "a size of M",

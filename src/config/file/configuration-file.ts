@@ -269,10 +269,18 @@ const KINDS: { readonly [kind: string]: readonly [form: string, hint?: string] }
   service: ["[service]"],
 }
 
+/** What people call their connections, and what components are called. */
+const CONNECTIONS = /^(?:kafka|log|broker|embedded)$/i
+const COMPONENT = /^(?:[A-Z][a-z]+){2,}$|^[A-Z][a-z]+(?:er|or)$/
+
 /** The problem with a section's name, split at its colons. */
 function wrongAddress(parts: readonly string[]): string | undefined {
   const [kind = "", id = ""] = parts
   if (!Object.hasOwn(KINDS, kind)) {
+    if (parts.length === 1 && CONNECTIONS.test(kind))
+      return `unknown section; did you mean [connection:${kind}]?`
+    if (parts.length === 1 && COMPONENT.test(kind))
+      return `unknown section; did you mean [pipeline:<id>:${kind}]?`
     const meant = nearest(kind, Object.keys(KINDS))
     const forms = Object.values(KINDS).map(([form]) => form)
     return `unknown section; ${meant === undefined ? `expected ${enumerate(forms, "or")}` : `did you mean ${KINDS[meant]![0]}?`}`

@@ -30,6 +30,8 @@ function* spellings(text: string, form: string): Iterable<string> {
   if (form.includes("host:port")) {
     if (url !== null) yield url.host
     if (/^\d{1,5}$/.test(text)) yield `127.0.0.1:${text}`
+    // Kafka's usual port, where it is a broker's
+    if (form.endsWith("host:port") && /^[\w.-]+$/.test(text)) yield `${text}:9092`
   }
   if (form.includes("begins with /")) yield url === null ? `/${text}` : url.pathname
   if (form.includes("json:/") && /^\$?\.?\w+(?:\.\w+)*$/.test(text))
@@ -44,6 +46,8 @@ function* spellings(text: string, form: string): Iterable<string> {
  */
 export function slipIn(text: string, form: string, accepts: (text: string) => boolean): Slip | undefined {
   for (const [other, slip] of around(text)) if (accepts(other)) return slip
+  const variable = withoutBraces(text)
+  if (variable !== undefined) return variable
   for (const other of spellings(text, form))
     if (accepts(other)) return { what: `is not ${shortly(form)}`, remedy: `write ${other}` }
   return undefined
@@ -63,13 +67,19 @@ export function slipOfPath(text: string): Slip | undefined {
     const hiddenRemedy = "write ${HOME} or the whole path"
     return { what: "begins with ~, which only a shell replaces", remedy, hiddenRemedy }
   }
-  const [, name, rest = ""] = /^\$(\w+)(.*)$/s.exec(text) ?? []
-  if (name !== undefined)
-    return {
-      what: "has a variable without braces",
-      remedy: `write \${${name}}${rest}`,
-      hiddenRemedy: "write ${NAME}",
-    }
+  const variable = withoutBraces(text)
+  if (variable !== undefined) return variable
   for (const [, slip] of around(text)) return slip
   return undefined
+}
+
+function withoutBraces(text: string): Slip | undefined {
+  const [, name, rest = ""] = /^\$([A-Za-z_]\w*)(?![\w.])(.*)$/s.exec(text) ?? []
+  return name === undefined
+    ? undefined
+    : {
+        what: "has a variable without braces",
+        remedy: `write \${${name}}${rest}`,
+        hiddenRemedy: "write ${NAME}",
+      }
 }

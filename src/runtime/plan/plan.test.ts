@@ -762,7 +762,7 @@ listen = 0.0.0.0:1
 listen = off
 `
   expect(problems(file)).toEqual([
-    'p.conf:2: [connection:kafka] bootstrap_servers: "k" is not host:port',
+    'p.conf:2: [connection:kafka] bootstrap_servers: "k" is not host:port; write k:9092',
     "p.conf:3: [connection:kafka] sasl_password: has no effect with security_protocol = plaintext; remove it, or set security_protocol = sasl_ssl or sasl_plaintext",
     'p.conf:5: [pipeline:a:WebHookSource] port: "70000" is not a whole number from 0 to 65535',
     "p.conf:6: [pipeline:a:WebHookSource] tpic: unknown key; expected `port`, `path`, `host`, `max_body_bytes`, `tls_certificate` or `tls_key`",

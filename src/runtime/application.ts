@@ -19,7 +19,7 @@ import type { Pipeline } from "./pipeline.ts"
 import { plannedHandler } from "./plan/forwards.ts"
 import { planConnection } from "./plan/plan-part.ts"
 import { connectionIds, makePlan, type Draft, type Plan, type PlannedHandler } from "./plan/plan.ts"
-import { unsharedIn } from "./plan/replica-checks.ts"
+import { logUnshared } from "./reload-log.ts"
 import type { ReloadableApplication, RunningApplication } from "./running-application.ts"
 import { Runtime } from "./runtime.ts"
 
@@ -142,7 +142,7 @@ export class Application {
       const running = (this.#running = await this.#starting)
       running.reloadAgain = () => this.reload()
       checkTimeZone((text) => running.log.warn(text))
-      for (const [pipeline, text] of unsharedIn(running.plan)) running.log.warn({ pipeline }, text)
+      logUnshared(running)
       return running
     } catch (error) {
       throw await this.#explain(error, { alone: listens })

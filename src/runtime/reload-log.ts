@@ -5,6 +5,7 @@ import { HooklineError, namesOf } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { describeChanges, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
+import { unsharedIn } from "./plan/replica-checks.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 
 /** @internal Reloads, logs and counts the result. Throws what the reload throws. */
@@ -13,7 +14,7 @@ export async function logReload(
   reload: () => Promise<Changes>,
   explain: Explain,
 ): Promise<Changes> {
-  const { log, metrics, listening: before } = application
+  const { log, metrics, listening: before, plan: planBefore } = application
   const startedMs = performance.now()
   let changes: Changes
   try {
@@ -33,6 +34,7 @@ export async function logReload(
     if (changes.service.includes(key))
       log.warn({ [key]: application.plan.service[key] }, `[service] ${key} takes effect with a restart`)
   }
+  logUnshared(application, planBefore)
   const durationMs = Math.round(performance.now() - startedMs)
   const changed = describeChanges(changes)
   log.info({ ...changed, duration_ms: durationMs }, "reloaded")
@@ -43,6 +45,13 @@ export async function logReload(
       "nothing has changed: a reload keeps the environment that the process was started with; restart it for changed variables, or refer to files with ${file:/path}",
     )
   return changes
+}
+
+/** @internal Logs what replicas do not share. @param before a plan of which that was logged */
+export function logUnshared({ log, plan }: Pick<ReloadableApplication, "log" | "plan">, before?: Plan): void {
+  const known = new Set(before && unsharedIn(before).map(String))
+  for (const [pipeline, text] of unsharedIn(plan))
+    if (!known.has(String([pipeline, text]))) log.warn({ pipeline }, text)
 }
 
 /** @internal Logs the addresses that are new. */

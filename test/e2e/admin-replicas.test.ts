@@ -13,7 +13,7 @@ import type {
 } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { makeCertificate } from "../support/certificate.ts"
-import { hookline, sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, reload, sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
@@ -509,6 +509,12 @@ replicas_token = ${TOKEN}
   const line = await first.logged(({ msg }) => String(msg).startsWith("store is one replica's"))
   expect(line).toMatchObject({ level: "warn", pipeline: "webhooks" })
   expect(String(line["msg"])).toContain("set store = redis://")
+  const warnings = () => first.log.filter(({ level }) => level === "warn").map(({ msg }) => String(msg))
+  await reload(first, folder.path, file.replace("port = 0", "port = 0\nrate_limit = 10"))
+  expect(warnings().filter((msg) => msg.includes("[admin] replicas names several"))).toEqual([
+    expect.stringContaining("store is one replica's"),
+    expect.stringContaining("rate_limit is counted by each replica"),
+  ])
   const second = await hookline(["run", "-c", "pipelines.conf"], { cwd: folder.path })
   expect([second.status, second.stderr]).toEqual([
     69,

@@ -83,6 +83,31 @@ test("a sender that closes its sending side before the answer gets none, and the
   ])
 })
 
+test.each([
+  ["trailers", post(CHUNKED) + "2\r\n{}\r\n0\r\n", "X-One: a\r\n\r\n"],
+  ["an empty line", second, "\r\n"],
+])(
+  "%s after the body and before the answer: 400, and the event is published and counted",
+  async (_what, whole, after) => {
+    const published = Promise.withResolvers<Accepted>()
+    const began = Promise.withResolvers<void>()
+    await using it = serve({
+      handle: () => {
+        began.resolve()
+        return published.promise
+      },
+    })
+    using socket = await openSocket(it.port)
+    socket.send(whole)
+    await began.promise
+    socket.send(after)
+    expect(await socket.ended).toMatch(/^HTTP\/1.1 400 [^]*Connection: close\r\n\r\n$/)
+    published.resolve(new Accepted({ partition: 0, offset: 0 }))
+    while ((await it.counts()).length < 3) await Bun.sleep(1)
+    expect(await it.counts()).toContain('hookline_unanswered_requests_total{pipeline="hooks"} 1')
+  },
+)
+
 test("an event whose trailers come after its answer is accepted, and they are answered 400", async () => {
   await using it = serve()
   using socket = await openSocket(it.port)

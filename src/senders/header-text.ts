@@ -11,8 +11,10 @@ const NOT_BYTES = /[^\0-\xff]/
 const NOT_ASCII = /[^\0-\x7f]/
 
 /** The bytes of a header's value. One with characters above U+00FF was decoded before, and is encoded in UTF-8 again. */
-export const headerBytes = (value: string): Buffer =>
-  Buffer.from(value, NOT_BYTES.test(value) ? "utf8" : "latin1")
+export const headerBytes = (value: string): Buffer => Buffer.from(value, encodingOf(value))
+
+/** The encoding by which a header's value becomes its bytes, for what takes both. */
+export const encodingOf = (value: string): "utf8" | "latin1" => (NOT_BYTES.test(value) ? "utf8" : "latin1")
 
 /** A text as a header's value: in UTF-8. */
 export const toHeaderValue = (text: string): string =>

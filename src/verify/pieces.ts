@@ -3,7 +3,5 @@ import { headerBytes } from "../senders/header-text.ts"
 /** Bytes in pieces; a string has a character for each byte, as values of headers have. Other text is put in as its bytes. */
 export type Pieces = readonly (string | Uint8Array)[]
 
-export const bytesOf = (piece: string | Uint8Array): Uint8Array =>
-  typeof piece === "string" ? headerBytes(piece) : piece
-
-export const joined = (pieces: Pieces): Uint8Array => Buffer.concat(pieces.map(bytesOf))
+export const joined = (pieces: Pieces): Uint8Array =>
+  Buffer.concat(pieces.map((piece) => (typeof piece === "string" ? headerBytes(piece) : piece)))

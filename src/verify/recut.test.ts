@@ -188,7 +188,7 @@ function own(
   })
   const headers = {
     "X-Signature": mac(text),
-    ...(id !== undefined && { "X-Id": id }),
+    ...(id !== undefined && { "X-Id": Buffer.from(id).toString("latin1") }),
     ...(time !== undefined && { "X-Time": time }),
   }
   return [
@@ -293,6 +293,11 @@ const ROWS: readonly (readonly [what: string, genuine: Made, recut: Made])[] = [
     "own: {id}.{body}",
     own("{id}.{body}", { id: "1", body: "a.b" }),
     own("{id}.{body}", { id: "1.a", body: "b" }),
+  ],
+  [
+    "own: {id}é{body}",
+    own("{id}é{body}", { id: "1", body: "aéb" }),
+    own("{id}é{body}", { id: "1éa", body: "b" }),
   ],
   [
     "own: {id}{body}",

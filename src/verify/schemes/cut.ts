@@ -1,3 +1,4 @@
+import { toHeaderValue } from "../../senders/header-text.ts"
 import type { TimeUnit } from "./freshness.ts"
 import { literally } from "./mac.ts"
 import type { PayloadParts } from "./signature-verifier.ts"
@@ -14,7 +15,7 @@ export type Cut = (parts: PayloadParts) => string | undefined
 
 /** The check for a template of `parsePayload`; undefined: its texts can't be cut otherwise. */
 export function cutOf(template: string, unit: TimeUnit): Cut | undefined {
-  const pieces = template.split(/\{(\w*)\}/)
+  const pieces = template.split(/\{(\w*)\}/).map(toHeaderValue)
   const body = pieces.indexOf("body")
   const checks: Cut[] = []
   for (let i = 1; i < pieces.length; i += 2) {

@@ -1,4 +1,5 @@
 // Hot path: every event of a verified pipeline passes here.
+import { toHeaderValue } from "../../senders/header-text.ts"
 import { Refused, type SignedRequest } from "../verifier.ts"
 import { couldBeChallenge } from "./challenge.ts"
 import { cutOf } from "./cut.ts"
@@ -48,6 +49,7 @@ export function formReader(form: HmacForm): (request: SignedRequest) => Claim | 
   const fixed = Object.entries(form.fixed ?? {})
   const template = form.payload ?? "{body}"
   const payload = parsePayload(template)
+  const signsUrl = template.includes("{url}")
   const cut = cutOf(template, time?.unit ?? "any")
   return (request: SignedRequest): Claim | Refused => {
     const found = readSignatures(form, headers, request)
@@ -67,7 +69,7 @@ export function formReader(form: HmacForm): (request: SignedRequest) => Claim | 
       if (id === "") return new Refused("missing_header", `no ${idHeader}`)
     }
     const { method, url, body } = request
-    const parts = { timestamp, id: id ?? "", method, url, body }
+    const parts = { timestamp, id: id ?? "", method, url: signsUrl ? toHeaderValue(url) : "", body }
     const ambiguous = cut?.(parts)
     if (ambiguous !== undefined) return new Refused("malformed", ambiguous)
     const signed = payload(parts)

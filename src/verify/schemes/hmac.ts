@@ -1,3 +1,4 @@
+import { toHeaderValue } from "../../senders/header-text.ts"
 import type { Coverage, Family, VerifierSettings } from "./family.ts"
 import { formatTime } from "./freshness.ts"
 import { formReader, type HmacForm } from "./hmac-form.ts"
@@ -55,7 +56,7 @@ export function hmacScheme(form: HmacForm): MacScheme {
     const timestamp = time === undefined ? "" : formatTime(nowMs, time.unit)
     const body =
       time !== undefined && "member" in time ? withMember(givenBody, time.member, nowMs) : givenBody
-    const signature = expected(payload({ timestamp, id, method, url, body }))
+    const signature = expected(payload({ timestamp, id, method, url: toHeaderValue(url), body }))
     const items = time !== undefined && "item" in time ? [time.item + timestamp, signature] : [signature]
     const written = new Headers(given)
     const text = items.join(form.written ?? list)

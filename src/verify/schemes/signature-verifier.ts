@@ -13,7 +13,7 @@ export type Signed = Pieces
 const PLACEHOLDERS = ["timestamp", "id", "method", "url", "body"] as const
 type PayloadPart = (typeof PLACEHOLDERS)[number]
 
-/** Values of a template's placeholders: of headers, but for the URL, which is text. */
+/** Values of a template's placeholders: texts with a character for each byte. */
 export type PayloadParts = { readonly [part in PayloadPart]: part extends "body" ? Uint8Array : string }
 
 export type Payload = (parts: PayloadParts) => Signed
@@ -43,8 +43,7 @@ export function parsePayload(template: string): Payload {
     const signed: (string | Uint8Array)[] = []
     let text = pieces[0]!
     for (let i = 1; i < pieces.length; i += 2) {
-      const name = pieces[i] as PayloadPart
-      const value = name === "url" ? toHeaderValue(parts.url) : parts[name]
+      const value = parts[pieces[i] as PayloadPart]
       if (typeof value === "string") text += value
       else {
         if (text !== "") signed.push(text)

@@ -2,6 +2,7 @@ import { join } from "node:path"
 import { enterFolder } from "./commands/folder.ts"
 import { holdHangups } from "./commands/interruption.ts"
 import { HooklineError, namesOf } from "./errors.ts"
+import { Unanswered } from "./process/regular-file.ts"
 import { escapeControls } from "./telemetry/escape-controls.ts"
 
 // No import above reaches a package: where one is missing, this module still runs and says what to do.
@@ -31,6 +32,8 @@ try {
   const known = error instanceof HooklineError ? error : wronglyInstalled(error)
   console.error(known === undefined ? error : escapeControls(`${known.message}${pointToNames(known)}`))
   process.exitCode = known?.exitCode ?? 70
+  // the request that has no answer would keep the process
+  if (error instanceof Unanswered) process.exit()
 }
 
 /** How to read what an error's names mean. */

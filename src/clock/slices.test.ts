@@ -77,3 +77,40 @@ test("an error in a step is thrown", async () => {
   expect(() => atOnce(failing())).toThrow("wrong")
   await expect(inSlices(failing())).rejects.toThrow("wrong")
 })
+
+/** Work with a wait, and what it saw of it. */
+function* waiting(wait: () => Promise<void>, seen: string[]): Steps<string> {
+  try {
+    yield wait
+    seen.push("waited")
+  } catch (error) {
+    seen.push(String(error))
+  } finally {
+    seen.push("closed")
+  }
+  return "result"
+}
+
+test("a wait is awaited in slices, throws in the work what it rejects with, and is left out at once", async () => {
+  const seen: string[] = []
+  let waits = 0
+  const wait = async (): Promise<void> => void waits++
+  expect(atOnce(waiting(wait, seen))).toBe("result")
+  expect(waits).toBe(0)
+  expect(await inSlices(waiting(wait, seen))).toBe("result")
+  expect(waits).toBe(1)
+  expect(await inSlices(waiting(() => Promise.reject(new Error("no answer")), seen))).toBe("result")
+  expect(seen).toEqual(["waited", "closed", "waited", "closed", "Error: no answer", "closed"])
+})
+
+test("a signal ends a wait that never ends", async () => {
+  const seen: string[] = []
+  const aborting = new AbortController()
+  const ended = inSlices(
+    waiting(() => new Promise(() => {}), seen),
+    aborting.signal,
+  )
+  setImmediate(() => aborting.abort(new Error("stopping")))
+  await expect(ended).rejects.toThrow("stopping")
+  expect(seen).toEqual(["closed"])
+})

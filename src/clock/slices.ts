@@ -1,5 +1,10 @@
-/** Work in steps of well under a millisecond, to run at once or in slices. */
-export type Steps<T> = Generator<undefined, T, undefined>
+/**
+ * Work in steps of well under a millisecond, to run at once or in slices. Between steps it may yield a wait, which is left
+ * out where it runs at once; one that rejects throws in the work.
+ */
+export type Steps<T> = Generator<Wait | undefined, T, undefined>
+
+type Wait = () => Promise<void>
 
 /** Milliseconds that a slice blocks the event loop, plus its last step. */
 const SLICE_MS = 5
@@ -26,7 +31,7 @@ export const nextTurn = (): Promise<void> => new Promise(setImmediate)
 
 const STEP_ELEMENTS = 8
 
-/** Runs the work without a pause. */
+/** Runs the work without a pause or wait. */
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next()
@@ -41,16 +46,30 @@ export function atOnce<T>(steps: Steps<T>): T {
  */
 export async function inSlices<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
   const slice = slices()
+  let result = steps.next()
   for (;;) {
-    const { done, value } = steps.next()
-    if (done === true) return value
-    const over = slice()
-    if (over === undefined) continue
-    await over
+    if (result.done === true) return result.value
+    const over = result.value === undefined ? slice() : outcomeOf(result.value, signal)
+    const failure = over === undefined ? undefined : await over
     if (signal?.aborted === true) {
       // runs the `finally` and `using` of the work
       steps.return(undefined as never)
       throw signal.reason
     }
+    result = failure === undefined ? steps.next() : steps.throw(failure.error)
+  }
+}
+
+/** Waits, until the signal at most. @returns what it was rejected with */
+async function outcomeOf(wait: Wait, signal: AbortSignal | undefined): Promise<{ error: unknown } | void> {
+  const { promise: aborted, resolve: abort } = Promise.withResolvers<void>()
+  const ended = (): void => abort()
+  signal?.addEventListener("abort", ended, { once: true })
+  try {
+    await Promise.race([wait(), aborted])
+  } catch (error) {
+    return { error }
+  } finally {
+    signal?.removeEventListener("abort", ended)
   }
 }

@@ -28,10 +28,8 @@ export interface CheckFlags extends ComponentFlags {
  * @throws HooklineError with every problem, as a start would; `unavailable` for what can't be reached
  */
 export async function check({ config, listen, connect, json, ...flags }: CheckFlags): Promise<void> {
-  const diagnosis = await Application.fromFile(config, await loadComponents(flags)).diagnose({
-    alone: listen === true,
-    createsAll: true,
-  })
+  const app = await Application.load(config, await loadComponents(flags))
+  const diagnosis = await app.diagnose({ alone: listen === true, createsAll: true })
   const { plan, problems, error } = diagnosis
   const reached = connect === true && plan !== undefined ? await reach(plan, diagnosis) : []
   const proxies = describeProxies()

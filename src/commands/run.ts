@@ -24,7 +24,7 @@ import { loadComponents, type ComponentFlags } from "./own-components.ts"
  */
 export async function run(flags: ConfigFlags & ComponentFlags & { watch?: true }): Promise<void> {
   const terminal = ownTerminal()
-  const app = Application.fromFile(flags.config, await loadComponents(flags))
+  const app = await Application.load(flags.config, await loadComponents(flags))
   leaveFolder()
   let opened: Logger | undefined
   exitOnUnhandled(() => opened)

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs"
+import { readRegularFile } from "../process/regular-file.ts"
 import { HooklineError } from "../errors.ts"
 import { whyUnreadable } from "../process/paths.ts"
 import { boundedPattern, type Pattern } from "./bounded-pattern.ts"
@@ -197,7 +197,7 @@ function* schemasIn(value: unknown, at: string, isMap = false): Generator<[at: s
 function readSchema(path: string): object {
   let bytes
   try {
-    bytes = readFileSync(path)
+    bytes = readRegularFile(path)
   } catch (error) {
     throw new HooklineError("config", `can't read the JSON Schema ${path}: it ${whyUnreadable(error)}`, {
       cause: error,

@@ -23,7 +23,9 @@ export async function watchFiles(
   for (;;) {
     await pause(EVERY_MS, signal)
     const read = [...files()]
-    const stamps = await Promise.all(read.map(([file]) => stampOf(file)))
+    const stamps: string[] = []
+    // one at a time: a file system that does not answer keeps one thread, and the watch until it does
+    for (const [file] of read) stamps.push(await stampOf(file))
     if (signal.aborted) return
     const now = stamps.join("\n")
     if (now === last && now !== reported && stamps.some((stamp, at) => stamp !== read[at]![1])) {

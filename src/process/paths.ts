@@ -28,6 +28,8 @@ export function whyUnreadable(error: unknown): string {
       return path === undefined
         ? "is not readable by this user"
         : `is not readable: ${whyRefused(error, path)}`
+    case "ENOTREG":
+      return (error as Error).message
     case "EISDIR":
       return "is a folder"
     case "ERR_ENCODING_INVALID_ENCODED_DATA":

@@ -14,8 +14,10 @@ import type { ApplicationOptions } from "./application-options.ts"
 import type { Changes } from "./configuration-diff.ts"
 import type { ConnectionSpec, ReadOptions, Registered } from "./connection-spec.ts"
 import { diagnose, explain, type Diagnosis, type DiagnosisOptions } from "./diagnosis.ts"
-import { recordIn, stampNow } from "../process/file-watcher.ts"
+import { recordIn } from "../process/file-watcher.ts"
+import { Unanswered } from "../process/regular-file.ts"
 import type { Pipeline } from "./pipeline.ts"
+import { logChangedModules } from "./reload-log.ts"
 import { plannedHandler } from "./plan/forwards.ts"
 import { planConnection } from "./plan/plan-part.ts"
 import { connectionIds, makePlan, type Draft, type Plan, type PlannedHandler } from "./plan/plan.ts"
@@ -57,13 +59,24 @@ export class Application {
    * @throws HooklineError `no_input` when the file can't be read; its problems are reported by `start`
    */
   static fromFile(file?: string, options: ApplicationOptions = {}): Application {
-    const cwd = process.cwd()
     const app = new Application(options)
-    app.#readConfiguration = (reads, isReload) =>
-      loadConfiguration(file, { env: process.env, cwd, reads, isReload })
-    for (const [module, stamp] of options.modules ?? []) app.#inputs.set(module, stamp)
-    app.#configuration = atOnce(app.#readConfiguration(recordIn(app.#inputs), false))
+    app.#configuration = atOnce(app.#firstConfiguration(file))
     return app
+  }
+
+  /** @internal As `fromFile`, and waits for no file longer than a few seconds. */
+  static async load(file: string | undefined, options: ApplicationOptions): Promise<Application> {
+    const app = new Application(options)
+    app.#configuration = await inSlices(app.#firstConfiguration(file))
+    return app
+  }
+
+  #firstConfiguration(file: string | undefined): Steps<ConfigurationFile> {
+    const cwd = process.cwd()
+    this.#readConfiguration = (reads, isReload) =>
+      loadConfiguration(file, { env: process.env, cwd, reads, isReload })
+    for (const [module, stamp] of this.#options.modules ?? []) this.#inputs.set(module, stamp)
+    return this.#readConfiguration(recordIn(this.#inputs), false)
   }
 
   /**
@@ -189,21 +202,12 @@ export class Application {
     return kind.openReader(values)
   }
 
-  /**
-   * The ids of the connections, registered or in the file, whatever is wrong with them; those with a key, if one is named.
-   *
-   * @internal
-   */
+  /** @internal The ids of the connections, whatever is wrong with them; those with a key, if one is named. */
   connectionIds(key?: string): readonly string[] {
     return connectionIds(this.#draftOf(this.#configuration), key)
   }
 
-  /**
-   * Resolves one connection, whatever is wrong elsewhere: reading needs no other section's secrets.
-   *
-   * @internal
-   * @throws HooklineError `config`, `usage`
-   */
+  /** @internal Resolves one connection, whatever is wrong elsewhere. @throws HooklineError `config`, `usage` */
   connection(id: string): Connection {
     return planConnection(this.#draftOf(this.#configuration), id)
   }
@@ -242,13 +246,10 @@ export class Application {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     this.#reloading = ended
     const inputs = new Map<string, string>()
-    for (const [module, stamp] of this.#options.modules ?? [])
-      if (stampNow(module) !== stamp)
-        running.log.warn({ module }, "a module of --components has changed: it takes effect with a restart")
     try {
       this.#draft = undefined
       const changes = await running.reload(
-        () => this.#readAgain(recordIn(inputs), running.plan),
+        () => this.#readAgain(recordIn(inputs), running),
         (error) => {
           const listens = running.listening.length > 0
           return this.#explain(error, { alone: false, ...(listens && { running: running.plan }) })
@@ -257,6 +258,10 @@ export class Application {
       this.#configuration = running.plan.draft.configuration
       this.#inputs.clear()
       return changes
+    } catch (error) {
+      // once it answers, it has changed
+      if (error instanceof Unanswered) inputs.set(error.path, "no answer")
+      throw error
     } finally {
       // after a failure too: a change to any of these files may fix it
       for (const [file, stamp] of inputs) this.#inputs.set(file, stamp)
@@ -265,8 +270,8 @@ export class Application {
     }
   }
 
-  *#readAgain(reads: (file: string) => void, before: Plan): Steps<Plan> {
-    for (const module of this.#options.modules?.keys() ?? []) reads(module)
+  *#readAgain(reads: (file: string) => void, { plan: before, log }: ReloadableApplication): Steps<Plan> {
+    yield* logChangedModules(this.#options.modules ?? new Map(), reads, log)
     const configuration = this.#readConfiguration && (yield* this.#readConfiguration(reads, true))
     this.#draft = this.#draftOf(configuration, reads)
     return yield* makePlan(this.#draft, before)

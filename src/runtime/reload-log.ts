@@ -2,6 +2,8 @@ import { inSlices, nextTurn, type Steps } from "../clock/slices.ts"
 import { keysBy } from "../config/options/reloading.ts"
 import { SERVICE } from "../config/sections/service.ts"
 import { HooklineError, namesOf } from "../errors.ts"
+import { stampNow } from "../process/file-watcher.ts"
+import { answering } from "../process/regular-file.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { describeChanges, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
@@ -52,6 +54,20 @@ export function logUnshared({ log, plan }: Pick<ReloadableApplication, "log" | "
   const known = new Set(before && unsharedIn(before).map(String))
   for (const [pipeline, text] of unsharedIn(plan))
     if (!known.has(String([pipeline, text]))) log.warn({ pipeline }, text)
+}
+
+/** @internal Logs the modules of `--components` that have changed since they were loaded, by absolute path. */
+export function* logChangedModules(
+  modules: ReadonlyMap<string, string>,
+  reads: (file: string) => void,
+  log: Logger,
+): Steps<void> {
+  yield* answering(modules.keys())
+  for (const [module, stamp] of modules) {
+    reads(module)
+    if (stampNow(module) !== stamp)
+      log.warn({ module }, "a module of --components has changed: it takes effect with a restart")
+  }
 }
 
 /** @internal Logs the addresses that are new. */

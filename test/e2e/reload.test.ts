@@ -1,8 +1,10 @@
 import { expect, test } from "bun:test"
-import { rmSync } from "node:fs"
+import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs"
+import { createServer } from "node:net"
 import { join } from "node:path"
 import { hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
+import { startCommand } from "../support/running-command.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
 
 const root = folderOfTests()
@@ -81,6 +83,78 @@ test("a wrong file changes nothing and every problem is logged; the next right o
   }
   expect(await published(folder, "first")).toBe(2)
   expect(await published(folder, "second")).toBe(1)
+})
+
+const PROVIDER = "[provider:own]\nscheme = token\nheader = X-Token\nsample_file = input\n"
+const verifiedBy = (verifier: string): string =>
+  `[pipeline:own:WebHookSource]\nhost = 127.0.0.1\nport = 0\npath = /own\n${verifier}\n[pipeline:own:BrokerSink]\ntopic = own\nconnection = log\n`
+
+test("a reload that meets a pipe, device, socket or folder in place of a file is refused, and the service runs on", async () => {
+  const folder = folderOf("kinds")
+  const input = join(folder, "input")
+  const socket = createServer()
+  const kinds: readonly (readonly [what: string, make: () => void])[] = [
+    ["is a pipe, not a regular file", () => Bun.spawnSync(["mkfifo", input])],
+    ["is a device, not a regular file", () => symlinkSync("/dev/zero", input)],
+    ["is a device, not a regular file", () => symlinkSync("/dev/full", input)],
+    ["is a folder", () => mkdirSync(input)],
+    ["is a socket, not a regular file", () => socket.listen(input)],
+  ]
+  const uses: readonly string[] = [
+    reloadConf({ source: "response_body = ${file:input}" }),
+    `include = input\n${reloadConf()}`,
+    reloadConf({ more: "[pipeline:webhooks:Validator]\nschema = input" }),
+    reloadConf({ source: "tls_certificate = input\ntls_key = input" }),
+    reloadConf({ more: PROVIDER }),
+    reloadConf({ more: verifiedBy("[pipeline:own:Verifier]\nprovider = asana\nsecret_file = input") }),
+  ]
+  await using running = await startHookline(reloadConf(), { folder })
+  const file = join(folder, "pipelines.conf")
+  for (const [what, make] of kinds) {
+    rmSync(input, { recursive: true, force: true })
+    make()
+    for (const text of uses) {
+      const before = running.log.length
+      expect(await reload(running, folder, text)).toBe("not")
+      const said = running.log.slice(before).map(({ msg }) => msg)
+      expect(
+        said.filter((it) => it.includes(what)),
+        `${text}\n${said.join("\n")}`,
+      ).not.toEqual([])
+      expect(await statusOf(running.urls["webhooks"])).toBe(200)
+    }
+    const checked = await hookline(["check", "-c", file])
+    expect([checked.status, checked.stderr]).toEqual([78, expect.stringContaining(what)])
+    // the configuration file itself
+    rmSync(file)
+    renameSync(input, file)
+    const before = running.log.length
+    running.signal("SIGHUP")
+    await running.logged((line) => line.msg.includes("unchanged") && running.log.indexOf(line) >= before)
+    expect(running.log.at(-2)!.msg).toContain(`pipelines.conf ${what}`)
+    rmSync(file, { recursive: true })
+  }
+  socket.close()
+  expect(await reload(running, folder, reloadConf({ topic: "second" }))).toBe("reloaded")
+  expect(await running.stop()).toBe(0)
+}, 60_000)
+
+test("a configuration that comes through a pipe is read at the start, and not by a reload", async () => {
+  const folder = folderOf("pipe")
+  const shell = `exec "$0" "$1" run -c <(printf %s "$CONFIGURATION")`
+  const cli = join(import.meta.dir, "../../src/cli.ts")
+  const more = "[service]\nlog_format = json"
+  await using running = startCommand([], folder, {
+    program: ["bash", "-c", shell, process.execPath, cli],
+    env: { CONFIGURATION: reloadConf({ directory: join(folder, "log"), more }) },
+  })
+  await running.printed(/"msg":"started"/)
+  running.signal("SIGHUP")
+  await running.printed(
+    /fd\/\d+ is a pipe, not a regular file; a reload reads it again, so that it has to be a file/,
+  )
+  running.signal("SIGTERM")
+  expect(await running.exited).toBe(0)
 })
 
 test("the environment is that of the start: a reload that meets it says so", async () => {
@@ -175,8 +249,8 @@ test("a storm of SIGHUP ends with the last configuration, and SIGTERM during it 
     running.signal("SIGHUP")
     if (n % 10 === 0) expect(await statusOf(url)).toBe(200)
   }
-  await reload(running, folder, reloadConf({ topic: "last" }))
-  // a reload that had yet to begin then may be under way still, and is of the same file
+  // one that had read an earlier file may end first; the next one begins after that
+  for (let n = 0; n < 2; n++) await reload(running, folder, reloadConf({ topic: "last" }))
   expect(await statusOf(url)).toBe(200)
   running.signal("SIGHUP")
   running.signal("SIGTERM")

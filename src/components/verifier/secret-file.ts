@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs"
+import { readRegularFile } from "../../process/regular-file.ts"
 import { dirname } from "node:path"
 import { exists, whyUnreadable } from "../../process/paths.ts"
 import { HooklineError } from "../../errors.ts"
@@ -74,7 +74,7 @@ export const readSecrets = (path: string, count: number): readonly string[] =>
 
 function readSecretsOf(path: string): string[] {
   try {
-    const text = readFileSync(path, "utf8")
+    const text = readRegularFile(path).toString()
     return text.split("\n").flatMap((line) => line.trim() || [])
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return []

@@ -1,8 +1,9 @@
 import { inSteps, type Steps } from "../../clock/slices.ts"
 import { filesOf, readSource } from "./include.ts"
-import { eventValueIn, interpolate, type Environment } from "./interpolate.ts"
+import { eventValueIn, filesIn, interpolate, type Environment } from "./interpolate.ts"
 import { hasRouteLines } from "./route-lines.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"
+import { answering } from "../../process/regular-file.ts"
 import type { StartError } from "../../errors.ts"
 import { enumerate, nearest } from "./nearest.ts"
 import { Problems, type Place, type Problem } from "./problems.ts"
@@ -161,6 +162,7 @@ function* readSections(
   const report = (location: Place, text: string, error: StartError = "invalid_line"): void =>
     problems.add({ ...location, file }, text, error)
   const { include, sections } = yield* readIni(bytes, report)
+  yield* answering(yield* filesOfValues(sections, source))
   const all = yield* inSteps(sections, (ini) => sectionOf(ini, source))
   if (include === undefined) return all
   const place = { file, line: include.line, key: include.key }
@@ -168,17 +170,30 @@ function* readSections(
     problems.add(place, `an included file can't include others; name them in ${problems.file}`)
     return all
   }
+  for (const { text } of include.lines) yield* answering(filesIn(text, source))
   const value = valueOf(include.lines, source)
   for (const { line, text, error } of value.problems)
     report({ line, key: include.key }, text, error ?? "invalid_value")
   if (value.text === undefined) return all
-  for (const included of filesOf(value.text, { ...source, isQuotable: value.quotable }, place, problems)) {
-    const found = readSource(included, source.reads)
+  const including = { ...source, isQuotable: value.quotable }
+  for (const included of yield* filesOf(value.text, including, place, problems)) {
+    const found = yield* readSource(included, source.reads)
     if (typeof found === "string")
       problems.add({ file: included.file, line: undefined }, found, "file_unreadable")
     else all.push(...(yield* readSections(found, { ...source, ...included }, problems, true)))
   }
   return all
+}
+
+/** The files that values refer to. */
+function* filesOfValues(sections: Iterable<IniSection>, source: Source): Steps<ReadonlySet<string>> {
+  const files = new Set<string>()
+  for (const { entries } of sections) {
+    yield
+    for (const { lines } of entries.values())
+      for (const { text } of lines) for (const file of filesIn(text, source)) files.add(file)
+  }
+  return files
 }
 
 function sectionOf({ name, line, entries }: IniSection, source: Source): FileSection {

@@ -1,7 +1,9 @@
 import { Glob } from "bun"
-import { readdirSync, readFileSync } from "node:fs"
+import { readdirSync } from "node:fs"
 import { basename, dirname, isAbsolute, join, resolve } from "node:path"
+import type { Steps } from "../../clock/slices.ts"
 import { whyUnreadable } from "../../process/paths.ts"
+import { answering, readRegularFile } from "../../process/regular-file.ts"
 import { slipOfPath } from "../options/slips.ts"
 import type { Environment } from "./interpolate.ts"
 import type { Place, Problems } from "./problems.ts"
@@ -35,12 +37,12 @@ const SEPARATOR = /\n|,(?![^{]*\})/
  * @param text a list, by comma or line
  * @param place of the key
  */
-export function filesOf(
+export function* filesOf(
   text: string,
   { file, baseDir, reads, isQuotable }: Including,
   place: Place,
   problems: Problems,
-): IncludedFile[] {
+): Steps<IncludedFile[]> {
   const found = new Map<string, IncludedFile>()
   const add = (name: string): void => {
     const path = resolve(baseDir, name)
@@ -65,7 +67,9 @@ export function filesOf(
         `${JSON.stringify(item)} has a wildcard in a folder's name; the file's name may have one`,
       )
     else {
-      const names = namesIn(resolve(baseDir, dirname(item)), basename(item), reads)
+      const folder = resolve(baseDir, dirname(item))
+      yield* answering([folder])
+      const names = namesIn(folder, basename(item), reads)
       if (typeof names === "string")
         problems.add(place, `the folder ${dirname(item)} ${names}`, "file_unreadable")
       else if (names.length === 0) problems.warn(place, `${item} matches no file`)
@@ -91,10 +95,11 @@ function namesIn(folder: string, pattern: string, reads: Including["reads"]): st
 }
 
 /** The bytes of an included file; a text: why it can't be read. */
-export function readSource({ path }: IncludedFile, reads: Including["reads"]): Uint8Array | string {
+export function* readSource({ path }: IncludedFile, reads: Including["reads"]): Steps<Uint8Array | string> {
+  yield* answering([path])
   reads?.(path)
   try {
-    return readFileSync(path)
+    return readRegularFile(path)
   } catch (error) {
     return `the included file ${whyUnreadable(error)}`
   }

@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import type { StartError } from "../../errors.ts"
 import { whyUnreadable } from "../../process/paths.ts"
+import { readRegularFile } from "../../process/regular-file.ts"
 
 /** The source of substituted values. */
 export interface Environment {
@@ -116,6 +116,12 @@ function wrongReference(reference: string): string {
 export const eventValueIn = (text: string): string | undefined =>
   /\$\{((?:header|json|query|event):[^}]*|path(?::\d+)?|key)\}/.exec(text)?.[1]
 
+/** Absolute paths of the files that a text refers to. */
+export const filesIn = (text: string, { baseDir }: Pick<Environment, "baseDir">): readonly string[] =>
+  text.includes("${file:")
+    ? [...text.matchAll(/(?<!\$)\$\{file:([^}]+)\}/g)].map(([, path]) => resolve(baseDir, path!))
+    : []
+
 function fileText(path: string, { baseDir, reads }: Environment, fail: Fail): string {
   if (path === "") return fail("${file:} has no path; write ${file:/run/secrets/name}")
   if (path.startsWith("~"))
@@ -123,7 +129,7 @@ function fileText(path: string, { baseDir, reads }: Environment, fail: Fail): st
   const file = resolve(baseDir, path)
   reads?.(file)
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file)).replace(/\r?\n$/, "")
+    return new TextDecoder("utf-8", { fatal: true }).decode(readRegularFile(file)).replace(/\r?\n$/, "")
   } catch (error) {
     return fail(`the file ${path} ${whyUnreadable(error)}`, "file_unreadable")
   }

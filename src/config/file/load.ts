@@ -4,7 +4,11 @@ import { HooklineError } from "../../errors.ts"
 import { atOnce, type Steps } from "../../clock/slices.ts"
 import type { Environment } from "./interpolate.ts"
 import { whyUnreadable } from "../../process/paths.ts"
+import { answering, readRegularFile } from "../../process/regular-file.ts"
 import { readConfigurationFile, type ConfigurationFile } from "./configuration-file.ts"
+
+/** What a shell's `<(…)` and `/dev/stdin` are, read to their end, which is once; and an empty one. */
+const DESCRIPTOR = /^\/(?:dev\/(?:stdin|null|fd\/\d+)|proc\/(?:self|\d+)\/fd\/\d+)$/
 
 const DEFAULT_FILE = "pipelines.conf"
 
@@ -27,7 +31,7 @@ export const configurationPath = (file: string | undefined): string =>
  * @param file as `-c` gives it
  * @param environment `cwd`: absolute base of a relative path; `reads`: called with the absolute path of each file read,
  *   readable or not
- * @throws HooklineError `no_input` when it can't be read
+ * @throws HooklineError `no_input` when it can't be read, or a file that it refers to does not answer
  */
 export function* loadConfiguration(
   file: string | undefined,
@@ -36,13 +40,15 @@ export function* loadConfiguration(
   const fromEnv = namedBy(env)
   const chosen = file ?? fromEnv ?? DEFAULT_FILE
   const path = resolve(cwd, chosen)
+  yield* answering([path])
   reads?.(path)
   let bytes
   try {
-    bytes = readFileSync(path)
+    bytes = isReload !== true && DESCRIPTOR.test(path) ? readFileSync(path) : readRegularFile(path)
   } catch (error) {
-    const advice =
-      file !== undefined
+    const advice = DESCRIPTOR.test(path)
+      ? "a reload reads it again, so that it has to be a file"
+      : file !== undefined
         ? "check the path given to -c"
         : fromEnv !== undefined
           ? "check the variable HOOKLINE_CONFIG"

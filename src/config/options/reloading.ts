@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs"
+import { readRegularFile } from "../../process/regular-file.ts"
 import type { OptionSet, OptionValues, Reload } from "./option.ts"
 import { inputsOf } from "./resolve.ts"
 import type { Section } from "./section.ts"
@@ -22,7 +22,7 @@ export const fingerprints = (
 
 function fingerprint(file: string): string {
   try {
-    return String(Bun.hash(readFileSync(file)))
+    return String(Bun.hash(readRegularFile(file)))
   } catch {
     // the reader of the content reports why
     return "unreadable"

@@ -1,5 +1,5 @@
+import { readRegularFile } from "../../process/regular-file.ts"
 import { createPrivateKey, X509Certificate } from "node:crypto"
-import { readFileSync } from "node:fs"
 import { whyUnreadable } from "../../process/paths.ts"
 import { OptionError } from "../../errors.ts"
 
@@ -64,7 +64,7 @@ export const readPem = <T>(key: string, file: string, parse: (pem: string) => T)
 function read<T>(key: string, file: string, parse: (pem: string) => T): readonly [pem: string, parsed: T] {
   let pem
   try {
-    pem = readFileSync(file, "utf8")
+    pem = readRegularFile(file).toString()
   } catch (cause) {
     throw new OptionError("config", key, `${file} ${whyUnreadable(cause)}`, { cause })
   }

@@ -47,7 +47,7 @@ export function planPipeline(configuration: ConfigurationFile, id: string): Plan
   const concerns = (kind: string, name: string | undefined): boolean =>
     kind === "pipeline" ? name === id : kind === "provider" || kind === "defaults"
   return planOnly(configuration, concerns, (problems) => {
-    const defined = resolveProviders(alone, problems)
+    const defined = atOnce(resolveProviders(alone, problems))
     const around = { baseDir, defined }
     const fileDefaults = resolveDefaults(draft, defined, problems)
     const [pipeline] = atOnce(resolvePipelines({ ...draft, pipelines: [], around, fileDefaults, problems }))

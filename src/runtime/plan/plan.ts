@@ -14,11 +14,9 @@ import { TRACES } from "../../config/sections/traces.ts"
 import { FILE_NAME } from "../../config/sections/file-name.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
 import { RECONCILE } from "../../config/sections/reconcile.ts"
-import { readCas } from "../../config/sections/pem-files.ts"
-import { parseRedisUrl } from "../../config/sections/redis-url.ts"
 import { SERVICE } from "../../config/sections/service.ts"
-import type { RedisServer } from "../../dedupe/redis-client.ts"
 import { inSteps, type Steps } from "../../clock/slices.ts"
+import { answering } from "../../process/regular-file.ts"
 import {
   resolvePipelines,
   sectionsByComponent,
@@ -165,11 +163,13 @@ export function* resolveDraft(draft: Draft): Steps<ResolvedDraft> {
   return resolved
 }
 
-function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipeline>): Steps<ResolvedDraft> {
+function* resolveParts(given: Draft, unchanged: ReadonlyMap<string, ResolvedPipeline>): Steps<ResolvedDraft> {
+  const inputs = new Set<string>()
+  const draft = { ...given, reads: (file: string) => void inputs.add(file) }
   const { configuration, registry } = draft
   const baseDir = configuration?.baseDir ?? draft.cwd
   const problems = new Problems(configuration?.file, configuration)
-  const defined = resolveProviders(configuration, problems, draft.reads)
+  const defined = yield* resolveProviders(configuration, problems, draft.reads)
   const around = { baseDir, defined, reads: draft.reads }
   const alone = (address: "admin" | "traces" | "service"): Found => ({
     ...around,
@@ -198,13 +198,15 @@ function* resolveParts(draft: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
   const admin = resolveSection(ADMIN, alone("admin"), problems)
   const traces = resolveSection(TRACES, alone("traces"), problems)
   const service = resolveSection(SERVICE, alone("service"), problems)
+  yield* answering(inputs)
+  for (const file of inputs) given.reads?.(file)
 
   const resolved = {
     connections,
     pipelines: yield* inSteps(pipelines, (it) =>
       it.planned === undefined ? withSenderDefaults(it, { connections, service }) : it,
     ),
-    draft,
+    draft: given,
     reconciles,
     forwards,
     admin,
@@ -243,12 +245,6 @@ export function* planOf(resolved: ResolvedDraft): Steps<Plan> {
     service: service.values,
   }
   return plan as unknown as Plan
-}
-
-/** The Redis of `[service]`. @throws HooklineError `config` for its CAs */
-export function redisOf({ redis: url, redis_ca: ca }: Plan["service"]): RedisServer | undefined {
-  if (url === undefined) return undefined
-  return { url, name: parseRedisUrl(url)!.name, ca: ca === undefined ? undefined : readCas("redis_ca", ca) }
 }
 
 const plannedPipeline = ({

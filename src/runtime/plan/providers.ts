@@ -1,3 +1,6 @@
+import { resolve } from "node:path"
+import { atOnce, type Steps } from "../../clock/slices.ts"
+import { answering } from "../../process/regular-file.ts"
 import { placeOf, type ConfigurationFile } from "../../config/file/configuration-file.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import { resolveProvider, type OwnProvider } from "../../verify/presets/own-provider.ts"
@@ -10,14 +13,17 @@ import { wrongName } from "../../verify/presets/own-provider/check.ts"
  *
  * @param reads called with the absolute path of each file that an option names
  */
-export function resolveProviders(
+export function* resolveProviders(
   configuration: ConfigurationFile | undefined,
   problems: Problems,
   reads?: (file: string) => void,
-): ReadonlyMap<string, OwnProvider | undefined> {
+): Steps<ReadonlyMap<string, OwnProvider | undefined>> {
   const resolved = new Map<string, OwnProvider | undefined>()
   for (const [name, section] of configuration?.providers ?? []) {
     const address = `provider:${name}`
+    // read while the section is resolved
+    const sample = section.texts.get("sample_file")
+    if (sample?.value.text) yield* answering([resolve(sample.baseDir, sample.value.text)])
     const wrong = wrongName(name)
     if (wrong !== undefined) problems.add(placeOf(section), wrong)
     const found = { address, section, inCode: undefined, baseDir: configuration!.baseDir, reads }
@@ -32,6 +38,6 @@ export function planProviders(configuration: ConfigurationFile): readonly OwnPro
   return planOnly(
     configuration,
     (kind) => kind === "provider",
-    (problems) => [...resolveProviders(configuration, problems).values()] as OwnProvider[],
+    (problems) => [...atOnce(resolveProviders(configuration, problems)).values()] as OwnProvider[],
   )
 }

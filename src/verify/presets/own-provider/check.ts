@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs"
+import { readRegularFile } from "../../../process/regular-file.ts"
 import type { Values } from "../../../config/options/option-types.ts"
 import type { Checking } from "../../../config/options/section.ts"
 import { whyUnreadable } from "../../../process/paths.ts"
@@ -103,7 +103,7 @@ export function readSample(values: Partial<Values<Options>>, key: "sample" | "sa
   if (given === undefined) return undefined
   let json = given
   try {
-    if (key === "sample_file") json = readFileSync(given, "utf8")
+    if (key === "sample_file") json = readRegularFile(given).toString()
   } catch (error) {
     return new Error(`the file ${given} ${whyUnreadable(error)}`)
   }

@@ -1,6 +1,6 @@
 import { inSteps, type Steps } from "../../clock/slices.ts"
-import { filesOf, readSource } from "./include.ts"
-import { eventValueIn, filesIn, interpolate, type Environment } from "./interpolate.ts"
+import { filesOf, filesOfValues, readSource } from "./include.ts"
+import { eventValueIn, interpolate, type Environment } from "./interpolate.ts"
 import { hasRouteLines } from "./route-lines.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"
 import { answering } from "../../process/regular-file.ts"
@@ -183,17 +183,6 @@ function* readSections(
     else all.push(...(yield* readSections(found, { ...source, ...included }, problems, true)))
   }
   return all
-}
-
-/** The files that values refer to. */
-function* filesOfValues(sections: Iterable<IniSection>, source: Source): Steps<ReadonlySet<string>> {
-  const files = new Set<string>()
-  for (const { entries } of sections) {
-    yield
-    for (const { lines } of entries.values())
-      for (const { text } of lines) for (const file of filesIn(text, source)) files.add(file)
-  }
-  return files
 }
 
 function sectionOf({ name, line, entries }: IniSection, source: Source): FileSection {

@@ -5,7 +5,8 @@ import type { Steps } from "../../clock/slices.ts"
 import { whyUnreadable } from "../../process/paths.ts"
 import { answering, readRegularFile } from "../../process/regular-file.ts"
 import { slipOfPath } from "../options/slips.ts"
-import type { Environment } from "./interpolate.ts"
+import type { IniSection } from "./ini.ts"
+import { filesIn, type Environment } from "./interpolate.ts"
 import type { Place, Problems } from "./problems.ts"
 
 /** A file that another includes. */
@@ -103,4 +104,18 @@ export function* readSource({ path }: IncludedFile, reads: Including["reads"]): 
   } catch (error) {
     return `the included file ${whyUnreadable(error)}`
   }
+}
+
+/** The files that values refer to by `${file:}`, by absolute path. */
+export function* filesOfValues(
+  sections: Iterable<IniSection>,
+  source: Pick<Environment, "baseDir">,
+): Steps<ReadonlySet<string>> {
+  const files = new Set<string>()
+  for (const { entries } of sections) {
+    yield
+    for (const { lines } of entries.values())
+      for (const { text } of lines) for (const file of filesIn(text, source)) files.add(file)
+  }
+  return files
 }

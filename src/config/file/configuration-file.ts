@@ -1,6 +1,6 @@
 import { inSteps, type Steps } from "../../clock/slices.ts"
 import { filesOf, filesOfValues, readSource } from "./include.ts"
-import { eventValueIn, interpolate, type Environment } from "./interpolate.ts"
+import { eventValueIn, filesIn, interpolate, type Environment } from "./interpolate.ts"
 import { hasRouteLines } from "./route-lines.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"
 import { answering } from "../../process/regular-file.ts"

@@ -59,6 +59,11 @@ export class DeadlineQueue<T extends { readonly deadlineMs: number }> {
     this.#late = late
   }
 
+  /** No deadline is earlier; the earliest may be later, once its item was taken. */
+  get earliestMs(): number {
+    return this.#earliestMs
+  }
+
   get length(): number {
     return this.#items.length
   }
@@ -85,6 +90,7 @@ export class DeadlineQueue<T extends { readonly deadlineMs: number }> {
     const items = this.#items
     if (count < items.length) return items.splice(0, count)
     this.#items = []
+    this.#earliestMs = Number.POSITIVE_INFINITY
     return items
   }
 

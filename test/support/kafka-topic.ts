@@ -3,8 +3,9 @@ import type { PublishError } from "../../src/errors.ts"
 import { BatchMemory } from "../../src/brokers/kafka/batch-memory.ts"
 import type { Metadata } from "../../src/brokers/kafka/metadata.ts"
 import type { Batch, Partition } from "../../src/brokers/kafka/partition.ts"
-import { PendingRecord } from "../../src/brokers/kafka/accumulator.ts"
+import { type BatchLimits, PendingRecord } from "../../src/brokers/kafka/accumulator.ts"
 import { ProducerId } from "../../src/brokers/kafka/epoch-and-sequence.ts"
+import { RoundTrips } from "../../src/brokers/kafka/round-trips.ts"
 import { Topic } from "../../src/brokers/kafka/topic.ts"
 import type { Receipt } from "../../src/pipeline/record.ts"
 
@@ -23,6 +24,7 @@ export class TopicFixture {
   readonly warnings: string[] = []
   readonly topic: Topic
   readonly producerId: ProducerId
+  readonly roundTrips = new RoundTrips()
   nowMs = 1000
 
   constructor(spools = false) {
@@ -95,9 +97,13 @@ export class TopicFixture {
   /** The next batch to send; undefined: nothing is pending. */
   next(index: number, producer = PRODUCER): Batch | undefined {
     const partition = this.partition(index)
-    const batch = partition.batch ?? partition.formBatch(producer, false, PLENTY)
+    const batch = partition.batch ?? partition.formBatch(producer, false, this.limits)
     if (batch !== undefined) batch.inFlight = true
     return batch
+  }
+
+  get limits(): Omit<BatchLimits, "records"> {
+    return { bytes: PLENTY, nowMs: this.nowMs, roundTrips: this.roundTrips }
   }
 
   partition(index: number): Partition {

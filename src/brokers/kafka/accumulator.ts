@@ -4,9 +4,11 @@ import type { Receipt, Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import type { BatchMemory } from "./batch-memory.ts"
+import { isPlaced } from "../placement.ts"
 import { deadlinePassed } from "./publish-errors.ts"
 import { BATCH_HEADER_BYTES, recordBytes, type Compression } from "./record-batch.ts"
 import type { ProducerId } from "./epoch-and-sequence.ts"
+import type { RoundTrips } from "./round-trips.ts"
 import { DEADLINE_SPREAD_MS } from "./timeouts.ts"
 
 export interface ProducerContext {
@@ -17,6 +19,15 @@ export interface ProducerContext {
   readonly memory: BatchMemory
   /** Whether a spool takes the records that are rejected with an error that a retry may cure. */
   readonly spools?: boolean | undefined
+}
+
+/** What a leader can take with the next batch. */
+export interface BatchLimits {
+  /** Under MAX_RECORDS while a record to blame is looked for: then requeued ones go first. */
+  readonly records: number
+  readonly bytes: number
+  readonly nowMs: number
+  readonly roundTrips: RoundTrips
 }
 
 /**
@@ -37,12 +48,21 @@ export class Accumulator {
     this.context = context
   }
 
-  /** Takes the records of a batch. @param maxRecords under MAX_RECORDS while a record to blame is looked for, then requeued ones go first */
-  take(queue: PendingQueue, takesUnkeyed: boolean, maxRecords: number, maxBytes: number): PendingRecord[] {
+  /** Takes the records of a batch. */
+  take(queue: PendingQueue, takesUnkeyed: boolean, limits: BatchLimits): PendingRecord[] {
+    const { nowMs, roundTrips } = limits
     const records: PendingRecord[] = []
     const batchBytes = Math.min(this.maxMessageBytes, MAX_BATCH_BYTES) - BATCH_HEADER_BYTES
-    const capacity = { records: maxRecords, bytes: Math.min(batchBytes, maxBytes), sinceMs: 0, untilMs: 0 }
-    if (takesUnkeyed && maxRecords === MAX_RECORDS) {
+    const capacity: Capacity = {
+      records: limits.records,
+      bytes: Math.min(batchBytes, limits.bytes),
+      urgentMs: nowMs + URGENT * roundTrips.longestMs,
+      leastMs: nowMs + roundTrips.leastMs(nowMs),
+      spreadMs: Math.max(DEADLINE_SPREAD_MS, 2 * roundTrips.longestMs),
+      sinceMs: Number.NEGATIVE_INFINITY,
+      untilMs: Number.POSITIVE_INFINITY,
+    }
+    if (takesUnkeyed && limits.records === MAX_RECORDS) {
       // half of the batch, and the first half in turn, as their deadlines may not go together: neither records with a key nor
       // those without wait for the others
       const [first, second] = queue.isSecond ? [this.unkeyed, queue] : [queue, this.unkeyed]
@@ -57,6 +77,8 @@ export class Accumulator {
 }
 
 export const MAX_RECORDS = 8192
+/** Within so many round trips of its deadline a record can't wait for one more batch. */
+const URGENT = 3
 /** Kafka's default limit, message.max.bytes: where the topic's is unknown, that is assumed. */
 const MAX_BATCH_BYTES = 1_048_576
 
@@ -98,11 +120,21 @@ const MORE_TIMESTAMP_BYTES = 5
 interface Capacity {
   records: number
   bytes: number
-  /** A deadline between these is at most DEADLINE_SPREAD_MS from every other one in the batch. Each record narrows them. */
+  /** Records with earlier deadlines are not sent: they can't be acknowledged in time. */
+  readonly leastMs: number
+  /** A record with a deadline before this can't wait for the next batch. */
+  readonly urgentMs: number
+  /** How far apart two deadlines of the batch may be. */
+  readonly spreadMs: number
+  /** A deadline between these is at most that far from every other one in the batch. Each record narrows them. */
   sinceMs: number
   untilMs: number
 }
 
+/**
+ * Pending records in order of arrival. Pipelines of different `delivery_timeout` may publish to one topic, so that the
+ * deadlines of neighbours are seconds apart: a batch takes those that go with its first one, and leaves the others in place.
+ */
 export class PendingQueue extends DeadlineQueue<PendingRecord> {
   /** Whether records without a key go before these into the next batch that takes both. */
   isSecond = false
@@ -115,29 +147,55 @@ export class PendingQueue extends DeadlineQueue<PendingRecord> {
     return this.items[0]?.bytes
   }
 
-  /** Moves records from the front to a batch, up to a share of its capacity; the first of a batch always fits. */
+  /** Moves records to a batch, up to a share of its capacity; the first of a batch always fits. Those of a key keep their order. */
   moveTo(batch: PendingRecord[], capacity: Capacity, share = 1): void {
+    if (this.length === 0) return
+    if (batch.length === 0) this.#beginWithUrgent(capacity)
     const keptBytes = Math.floor(capacity.bytes * (1 - share))
     const keptRecords = Math.floor(capacity.records * (1 - share))
-    let count = 0
-    for (const { bytes, deadlineMs } of this.items) {
-      if (batch.length + count === 0) {
-        capacity.sinceMs = deadlineMs - DEADLINE_SPREAD_MS
-        capacity.untilMs = deadlineMs + DEADLINE_SPREAD_MS
-      } else {
-        if (bytes > capacity.bytes - keptBytes || capacity.records <= keptRecords) break
-        if (deadlineMs < capacity.sinceMs || deadlineMs > capacity.untilMs) break
-        capacity.sinceMs = Math.max(capacity.sinceMs, deadlineMs - DEADLINE_SPREAD_MS)
-        capacity.untilMs = Math.min(capacity.untilMs, deadlineMs + DEADLINE_SPREAD_MS)
+    const left: PendingRecord[] = []
+    const keysLeft = new Set<string>()
+    let seen = 0
+    for (const one of this.items) {
+      const { bytes, deadlineMs } = one
+      if (batch.length > 0 && (bytes > capacity.bytes - keptBytes || capacity.records <= keptRecords)) break
+      seen++
+      if (deadlineMs < capacity.leastMs) {
+        // another leader may be faster; one with a key has none, and would keep others of its key waiting
+        if (isPlaced(one.record)) one.settle(deadlinePassed())
+        else left.push(one)
+        continue
       }
+      const isApart = deadlineMs < capacity.sinceMs || deadlineMs > capacity.untilMs
+      if (isApart || (keysLeft.size > 0 && keysLeft.has(orderOf(one)))) {
+        left.push(one)
+        if (isPlaced(one.record)) keysLeft.add(orderOf(one))
+        continue
+      }
+      capacity.sinceMs = Math.max(capacity.sinceMs, deadlineMs - capacity.spreadMs)
+      capacity.untilMs = Math.min(capacity.untilMs, deadlineMs + capacity.spreadMs)
       capacity.bytes -= bytes
       capacity.records -= 1
-      count += 1
+      batch.push(one)
     }
-    batch.push(...this.take(count))
+    this.take(seen)
+    this.putBack(left)
   }
 
   reject(error: PublishError): void {
     for (const record of this.take()) record.settle(error)
   }
+
+  /** A batch has room for what goes with the earliest deadline, where that can't wait for the next batch. */
+  #beginWithUrgent(capacity: Capacity): void {
+    const { leastMs, urgentMs, spreadMs } = capacity
+    if (this.earliestMs >= urgentMs) return
+    let earliestMs = Number.POSITIVE_INFINITY
+    for (const { deadlineMs } of this.items)
+      if (deadlineMs >= leastMs && deadlineMs < earliestMs) earliestMs = deadlineMs
+    if (earliestMs < urgentMs) capacity.untilMs = earliestMs + spreadMs
+  }
 }
+
+/** Records of which this is the same keep their order within a partition: those of a key, or those without one. */
+const orderOf = ({ record: { key } }: PendingRecord): string => String(key ?? "")

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test"
+import { CONNECT_TIMEOUT_MS } from "./timeouts.ts"
+import { AdaptiveTimeout } from "./adaptive-timeout.ts"
 import { BrokerPool } from "./broker-pool.ts"
 import type { BrokerSocket } from "./broker-socket.ts"
 import type { KafkaConnection } from "./connection.ts"
@@ -32,6 +34,7 @@ function poolOfOne() {
   const pool = new BrokerPool({
     clientId: "test",
     bootstrap: [{ host: "127.0.0.1", port: 9092 }],
+    connectTimeout: new AdaptiveTimeout(CONNECT_TIMEOUT_MS),
     hasAnswered: false,
     connect,
   })

@@ -1,6 +1,7 @@
 import { type EndpointOptions, formatEndpoint } from "../../config/sections/endpoint.ts"
 import { HooklineError } from "../../errors.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
+import { AdaptiveTimeout } from "./adaptive-timeout.ts"
 import { METADATA_HEDGE_MS, METADATA_TIMEOUT_MS } from "./timeouts.ts"
 
 export interface NodeAnswer<T> {
@@ -17,6 +18,8 @@ export class BrokerPool {
   /** By name, in the order in which they are asked; those that failed come last. */
   readonly #endpoints: Map<string, EndpointOptions>
   readonly #connections = new Map<string, KafkaConnection>()
+  /** Of connecting and asking. */
+  readonly #timeout = new AdaptiveTimeout(METADATA_TIMEOUT_MS)
   #asks = 0
   #closed = false
 
@@ -82,8 +85,10 @@ export class BrokerPool {
     const [name, endpoint] = broker
     let connection: KafkaConnection | undefined
     try {
-      connection = await this.#connect(broker)
-      return { answer: await question(connection), connection }
+      return await this.#timeout.measure(async (timeoutMs) => {
+        connection = await this.#connect(broker, timeoutMs)
+        return { answer: await question(connection), connection }
+      })
     } catch (error) {
       // another question may have opened a newer one
       connection?.close()
@@ -93,11 +98,11 @@ export class BrokerPool {
     }
   }
 
-  async #connect([name, endpoint]: Named): Promise<KafkaConnection> {
+  async #connect([name, endpoint]: Named, timeoutMs: number): Promise<KafkaConnection> {
     const known = this.#connections.get(name)
     if (known !== undefined && (await known.usable())) return known
     if (known === this.#connections.get(name)) this.#drop(name)
-    const connection = await KafkaConnection.open(this.#client, endpoint, METADATA_TIMEOUT_MS)
+    const connection = await KafkaConnection.open(this.#client, endpoint, timeoutMs)
     if (this.#closed) connection.close()
     // another ask has connected meanwhile, and may be waiting for its answer
     const other = this.#connections.get(name)

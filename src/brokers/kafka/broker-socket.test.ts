@@ -22,7 +22,11 @@ async function connect(data: (socket: Served, bytes: Buffer) => void, requestTim
   })
   stops.push(() => server.stop(true))
   const endpoint = { host: "127.0.0.1", port: server.port }
-  const socket = await BrokerSocket.connect(endpoint, { clientId: CLIENT_ID, requestTimeoutMs })
+  const socket = await BrokerSocket.connect(endpoint, {
+    clientId: CLIENT_ID,
+    connectTimeoutMs: 3000,
+    requestTimeoutMs,
+  })
   stops.push(() => socket.close())
   return { socket, served: await accepted.promise }
 }
@@ -119,7 +123,7 @@ test("what can't be connected to is said with the system's code", async () => {
   const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } })
   const { port } = server
   server.stop(true)
-  const options = { clientId: CLIENT_ID, requestTimeoutMs: 1000 }
+  const options = { clientId: CLIENT_ID, connectTimeoutMs: 3000, requestTimeoutMs: 1000 }
   await expect(BrokerSocket.connect({ host: "127.0.0.1", port }, options)).rejects.toMatchObject({
     code: "ECONNREFUSED",
   })

@@ -3,7 +3,7 @@ import { isIP } from "node:net"
 import { Reader, type Connection, type Writer } from "@platformatic/kafka"
 import { steadyMs, within } from "../../clock/clock.ts"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
-import { CONNECT_TIMEOUT_MS, KEEP_ALIVE_MS } from "./timeouts.ts"
+import { KEEP_ALIVE_MS } from "./timeouts.ts"
 
 /** A version of an API. */
 export interface ApiVersion {
@@ -18,6 +18,8 @@ export interface SocketOptions {
   readonly clientId: string
   /** Absent: the connection is not encrypted. */
   readonly tls?: Pick<Bun.TLSOptions, "ca" | "cert" | "key"> | undefined
+  /** Of connecting, with the TLS handshake. */
+  readonly connectTimeoutMs: number
   /** After which a request without an answer fails, and the socket with it. */
   readonly requestTimeoutMs: number
 }
@@ -73,7 +75,7 @@ export class BrokerSocket {
     const it = new BrokerSocket(options)
     it.#connect(host, port)
     const late = (): void => it.#fail(new Error(`Connection to ${host}:${port} timed out`))
-    await within(CONNECT_TIMEOUT_MS, it.#opening.promise, late)
+    await within(options.connectTimeoutMs, it.#opening.promise, late)
     await it.#opening.promise
     return it
   }

@@ -3,6 +3,7 @@ import { apiVersionsV1, apiVersionsV3, type Connection, protocolErrors } from "@
 import { within } from "../../clock/clock.ts"
 import { type EndpointOptions, formatEndpoint, parseEndpoint } from "../../config/sections/endpoint.ts"
 import { HooklineError } from "../../errors.ts"
+import { AdaptiveTimeout } from "./adaptive-timeout.ts"
 import type { AccessTokens } from "./auth/access-tokens.ts"
 import { authenticate, authentication, SASL_AUTHENTICATE, type Sasl } from "./auth/sasl.ts"
 import type { CredentialTelemetry } from "./auth/credential-telemetry.ts"
@@ -27,6 +28,8 @@ export interface KafkaClient {
   /** Where brokers are shown an access token; to be closed with the last connection. */
   readonly tokens?: AccessTokens | undefined
   readonly connect: typeof BrokerSocket.connect
+  /** Of connecting with the TLS handshake; twice as long for the authentication. */
+  readonly connectTimeout: AdaptiveTimeout
   /** Set once a broker has answered: the configuration fits one. */
   hasAnswered: boolean
 }
@@ -45,7 +48,13 @@ export function kafkaClient(
   tolerateUnknownCodes()
   // the option's form has been checked
   const bootstrap = options.bootstrap_servers.map((server) => parseEndpoint(server)!)
-  const client = { clientId: options.client_id, bootstrap, connect: BrokerSocket.connect, hasAnswered: false }
+  const client = {
+    clientId: options.client_id,
+    bootstrap,
+    connect: BrokerSocket.connect,
+    connectTimeout: new AdaptiveTimeout(CONNECT_TIMEOUT_MS),
+    hasAnswered: false,
+  }
   if (!isUnreadable) return { ...client, ...credentials(options, telemetry) }
   const later: KafkaClient = {
     ...client,
@@ -123,11 +132,10 @@ export class KafkaConnection {
     const broker = formatEndpoint(endpoint)
     let raw: BrokerSocket | undefined
     try {
-      raw = await client.connect(endpoint, {
-        clientId: client.clientId,
-        tls: tlsFiles?.current,
-        requestTimeoutMs,
-      })
+      const socket = { clientId: client.clientId, tls: tlsFiles?.current, requestTimeoutMs }
+      raw = await client.connectTimeout.measure((connectTimeoutMs) =>
+        client.connect(endpoint, { ...socket, connectTimeoutMs }),
+      )
       const { apiKeys } = await versionsOf(raw)
       const versions = new Map(apiKeys.map((api) => [api.apiKey, api]))
       const connection = new KafkaConnection(client, broker, raw, versions)
@@ -195,7 +203,7 @@ export class KafkaConnection {
       throw new Error("authentication timed out")
     }
     const authenticating = authenticate(asConnection(this.raw), sasl, this.choose(SASL_AUTHENTICATE))
-    const sessionMs = await within(CONNECT_TIMEOUT_MS, authenticating, late)
+    const sessionMs = await within(2 * this.#client.connectTimeout.ms, authenticating, late)
     if (sessionMs === 0 || !this.raw.isOpen) return
     this.#sessionEnd = setTimeout(() => {
       // how that fails is the connection's end, which its requests report

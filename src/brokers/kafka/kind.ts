@@ -6,7 +6,7 @@ import type { Logger } from "../../telemetry/log.ts"
 import type { YieldingBroker } from "../broker.ts"
 import { defineConnection, UNCOUNTED, type Acquired } from "../define-connection.ts"
 import { spoolAt } from "../spool/spool-database.ts"
-import { checkOptions, OPTIONS } from "./options.ts"
+import { checkOptions, DEFAULT_REQUEST_BYTES, OPTIONS } from "./options.ts"
 
 // The Kafka client loads slowly: its files are imported where a connection is used.
 
@@ -95,8 +95,10 @@ export const KAFKA = defineConnection({
     const { spool: file, spool_max_bytes: maxBytes } = values
     return file === "off" ? undefined : { file, maxBytes, openBroker: (log) => openProducer(values, log) }
   },
-  largestRecord: ({ max_request_bytes: bytes }) =>
-    bytes === undefined ? undefined : { key: "max_request_bytes", bytes },
+  largestRecord: ({ max_request_bytes: bytes = DEFAULT_REQUEST_BYTES }) => ({
+    key: "max_request_bytes",
+    bytes,
+  }),
   oneProcess: ({ spool }) =>
     spool === undefined || spool === "off"
       ? undefined

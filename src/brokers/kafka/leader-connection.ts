@@ -11,6 +11,7 @@ import { produce } from "./produce-request.ts"
 import { bytesOf } from "./encoded-batch.ts"
 import type { Batch } from "./partition.ts"
 import { StaleMetadata } from "./metadata.ts"
+import type { RoundTrips } from "./round-trips.ts"
 import * as timeouts from "./timeouts.ts"
 
 export interface LeaderConnectionContext {
@@ -33,6 +34,7 @@ export interface ProduceFailure {
 export class LeaderConnection {
   isNeeded = false
   readonly #context: LeaderConnectionContext
+  readonly #roundTrips: RoundTrips
   readonly #onAttempt: (isConnected: boolean) => void
   #endpoint: EndpointOptions
   readonly #staleMetadata = new StaleMetadata()
@@ -53,10 +55,12 @@ export class LeaderConnection {
   constructor(
     endpoint: EndpointOptions,
     context: LeaderConnectionContext,
+    roundTrips: RoundTrips,
     onAttempt: (isConnected: boolean) => void,
   ) {
     this.#endpoint = endpoint
     this.#context = context
+    this.#roundTrips = roundTrips
     this.#onAttempt = onAttempt
   }
 
@@ -145,11 +149,14 @@ export class LeaderConnection {
     const nowMs = steadyMs()
     // the network may have forgotten a connection that was idle, without a word
     const mayBeDead = nowMs - this.#usedMs > timeouts.IDLE_MS
-    const doubtMs = timeouts.IDLE_ANSWER_MS + bytes / timeouts.SLOW_BYTES_PER_MS
+    const patienceMs = 2 * this.#roundTrips.longestMs
+    const doubtMs = Math.max(timeouts.IDLE_ANSWER_MS, patienceMs) + bytes / timeouts.SLOW_BYTES_PER_MS
     const doubt = mayBeDead ? setTimeout(() => this.#replace(connection, nowMs), doubtMs) : undefined
     this.#requests++
     try {
-      const answers = await produce(connection, batches)
+      const { first, longest } = timeouts.ACKNOWLEDGE_TIMEOUT_MS
+      const timeoutMs = Math.min(longest, Math.max(first, Math.ceil(patienceMs)))
+      const answers = await produce(connection, batches, timeoutMs)
       this.#usedMs = steadyMs()
       this.#pauses.reset()
       return answers

@@ -6,6 +6,8 @@ import { placeOf } from "../../../test/support/kafka-topic.ts"
 import { VirtualTime } from "../../../test/support/virtual-time.ts"
 import type { PublishError } from "../../errors.ts"
 import type { Receipt } from "../../pipeline/record.ts"
+import { AdaptiveTimeout } from "./adaptive-timeout.ts"
+import { CONNECT_TIMEOUT_MS } from "./timeouts.ts"
 import { BatchMemory } from "./batch-memory.ts"
 import type { BrokerSocket } from "./broker-socket.ts"
 import { THREADS } from "./compression.ts"
@@ -77,6 +79,7 @@ class Simulation {
     const client = {
       clientId: "test",
       bootstrap: [ENDPOINT],
+      connectTimeout: new AdaptiveTimeout(CONNECT_TIMEOUT_MS),
       hasAnswered: false,
       connect: this.connect,
     }

@@ -2,16 +2,19 @@ import { steadyMs } from "../../clock/clock.ts"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
 import { LeaderConnection, type LeaderConnectionContext, type ProduceFailure } from "./leader-connection.ts"
 import { bytesOf } from "./encoded-batch.ts"
+import type { BatchLimits } from "./accumulator.ts"
 import type { Batch, Partition } from "./partition.ts"
 import type { BatchAnswer } from "./produce-request.ts"
 import type { ProducerId } from "./epoch-and-sequence.ts"
+import { DEFAULT_REQUEST_BYTES } from "./options.ts"
 import { RequestLimit } from "./request-limit.ts"
-import { DEPOSED_MS, RECONNECT_MS } from "./timeouts.ts"
+import { RoundTrips } from "./round-trips.ts"
+import { DEPOSED_MS, RECONNECT_MS, SLOW_MS } from "./timeouts.ts"
 import type { Topic } from "./topic.ts"
 
 export interface SenderContext extends LeaderConnectionContext {
-  /** Bytes of all batches of a request, unless one alone is larger. */
-  readonly maxRequestBytes: number
+  /** Bytes of all batches of a request, unless one alone is larger. Undefined: the default, and more while a leader is slow. */
+  readonly maxRequestBytes: number | undefined
   /** Topics with pending records without a key. */
   readonly unkeyed: Set<Topic>
   readonly producerId: ProducerId
@@ -36,6 +39,7 @@ export class LeaderSender {
   readonly #id: number
   readonly #context: SenderContext
   readonly #connection: LeaderConnection
+  readonly #roundTrips = new RoundTrips()
   readonly #limit: RequestLimit
   /** Partitions in turn, with some that have nothing to send any more. */
   readonly #queue = new Set<Partition>()
@@ -52,8 +56,11 @@ export class LeaderSender {
   constructor(id: number, endpoint: EndpointOptions, context: SenderContext) {
     this.#id = id
     this.#context = context
-    this.#limit = new RequestLimit(context.maxRequestBytes)
-    this.#connection = new LeaderConnection(endpoint, context, (isConnected) => this.#attempted(isConnected))
+    const { maxRequestBytes = DEFAULT_REQUEST_BYTES } = context
+    this.#limit = new RequestLimit(maxRequestBytes, context.maxRequestBytes ?? SLOW_REQUEST_BYTES)
+    this.#connection = new LeaderConnection(endpoint, context, this.#roundTrips, (isConnected) =>
+      this.#attempted(isConnected),
+    )
   }
 
   get leads(): boolean {
@@ -162,6 +169,7 @@ export class LeaderSender {
 
   #answered(request: Request, answers: readonly BatchAnswer[], nowMs: number): void {
     const { batches, sentMs } = request
+    this.#roundTrips.add(nowMs - sentMs, nowMs)
     let isFailure = false
     for (const { batch, errorCode, baseOffset } of answers) {
       if (!batch.inFlight) continue
@@ -196,16 +204,21 @@ export class LeaderSender {
     const turns = this.#placeUnkeyed(nowMs)
     const isOneByOne = this.#limit.closes >= ONE_BY_ONE
     const batches: Batch[] = []
-    let freeBytes = this.#limit.bytes
+    let freeBytes = this.#limit.next(this.#roundTrips.longestMs >= SLOW_MS)
     this.#isFull = false
     for (const partition of this.#queue) {
-      const offer = this.#offer(partition, turns.get(partition), producerId, nowMs, freeBytes)
+      const topic = turns.get(partition)
+      // the first batch of a request may be larger than all of it
+      const isOver = batches.length > 0 && partition.nextBytes > freeBytes
+      const limits = { bytes: freeBytes, nowMs, roundTrips: this.#roundTrips }
+      const offer = this.#offer(partition, topic, producerId, isOver, limits)
       if (offer === "later") continue
       if (offer === "gone") this.#queue.delete(partition)
       else if (offer === "full") this.#isFull = true
       else {
         batches.push(offer)
         freeBytes -= offer.bytes.length
+        if (topic !== undefined) this.#placeRest(topic, turns, nowMs)
       }
       if (this.#isFull || (isOneByOne && batches.length > 0)) break
     }
@@ -221,24 +234,33 @@ export class LeaderSender {
     partition: Partition,
     topic: Topic | undefined,
     producerId: bigint,
-    nowMs: number,
-    freeBytes: number,
+    isOver: boolean,
+    limits: Omit<BatchLimits, "records">,
   ): Batch | "gone" | "later" | "full" {
+    const { nowMs } = limits
     if (partition.leader !== this.#id || (topic === undefined && !partition.isBusy)) return "gone"
     if (partition.notBeforeMs > nowMs) this.#retryAt(partition.notBeforeMs, nowMs)
     if (partition.notBeforeMs > nowMs || partition.batch?.inFlight === true) return "later"
-    // the first batch of a request may be larger than all of it
-    if (freeBytes < this.#limit.bytes && partition.nextBytes > freeBytes) return "full"
+    if (isOver) return "full"
     partition.expire(nowMs)
     if (partition.batch !== undefined) this.#context.metrics.retried()
-    const batch = partition.batch ?? partition.formBatch(producerId, topic !== undefined, freeBytes)
+    const batch = partition.batch ?? partition.formBatch(producerId, topic !== undefined, limits)
     if (batch === undefined) return "later"
     topic?.tookUnkeyed(partition)
     return batch
   }
 
+  /** Queues a further partition for records without a key that did not fit into the batch of the one before. */
+  #placeRest(topic: Topic, turns: Map<Partition, Topic>, nowMs: number): void {
+    const next = topic.place(this.#id, nowMs)
+    if (next === undefined || typeof next === "number") return
+    turns.set(next, topic)
+    this.#queue.delete(next)
+    this.#queue.add(next)
+  }
+
   /** Queues the partitions whose turn it is to take records without a key. */
-  #placeUnkeyed(nowMs: number): ReadonlyMap<Partition, Topic> {
+  #placeUnkeyed(nowMs: number): Map<Partition, Topic> {
     const { unkeyed } = this.#context
     const turns = new Map<Partition, Topic>()
     for (const topic of unkeyed) {
@@ -289,6 +311,8 @@ export class LeaderSender {
   }
 }
 
+/** Most bytes of a request to a leader that takes SLOW_MS or more, where no limit is configured. */
+const SLOW_REQUEST_BYTES = 16_777_216
 /** Pause after an error of this program while batches were gathered, before the next attempt. */
 const FAULT_PAUSE_MS = 1000
 /** Kafka's own producers allow as many (max.in.flight.requests.per.connection). */

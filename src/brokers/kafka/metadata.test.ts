@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test"
 import { pino } from "pino"
+import { AdaptiveTimeout } from "./adaptive-timeout.ts"
+import { CONNECT_TIMEOUT_MS } from "./timeouts.ts"
 import type { BrokerSocket } from "./broker-socket.ts"
 import { ClusterMetadata } from "./metadata.ts"
 
@@ -24,7 +26,13 @@ const connect = (): Promise<BrokerSocket> => {
 test("an error of this program while metadata is applied is logged once with its stack, and retried with back-off", async () => {
   const logged: { readonly msg: string; readonly err?: { readonly stack: string } }[] = []
   const log = pino({}, { write: (line) => void logged.push(JSON.parse(line)) })
-  const client = { clientId: "test", bootstrap: [ENDPOINT], hasAnswered: false, connect }
+  const client = {
+    clientId: "test",
+    bootstrap: [ENDPOINT],
+    connectTimeout: new AdaptiveTimeout(CONNECT_TIMEOUT_MS),
+    hasAnswered: false,
+    connect,
+  }
   const attemptsMs: number[] = []
   const { promise: applied, resolve } = Promise.withResolvers<void>()
   const readiness: (true | string)[] = []

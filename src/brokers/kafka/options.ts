@@ -15,6 +15,9 @@ import {
 import { only } from "../../config/options/relations.ts"
 import type { Checking } from "../../config/options/section.ts"
 
+/** What `max_request_bytes` is where it is not set: Event Hubs closes the connection on requests over 1,046,528 bytes. */
+export const DEFAULT_REQUEST_BYTES = 1_000_000
+
 /** The options of a Kafka connection, named as librdkafka names them. */
 export const OPTIONS = {
   bootstrap_servers: list(
@@ -52,8 +55,8 @@ export const OPTIONS = {
   max_request_bytes: size({
     min: 16_384,
     max: 104_857_600,
-    default: "1000000",
-    doc: "Bytes of records per request to a broker; a larger record is sent alone. It must be below the brokers' `socket.request.max.bytes`. For a broker that closes the connection on large requests it is halved until one is answered.",
+    optional: true,
+    doc: "Bytes of records per request to a broker; a larger record is sent alone. It must be below the brokers' `socket.request.max.bytes`. Unset: 1,000,000, and up to 16 MiB at a time for a broker that takes over half a second to acknowledge. For a broker that closes the connection on large requests it is halved until one is answered.",
   }),
   connections_max_idle: duration({
     minMs: 100,

@@ -1,7 +1,13 @@
 import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import { doubled } from "../../clock/backoff.ts"
 import type { PublishError } from "../../errors.ts"
-import { type Accumulator, MAX_RECORDS, PendingQueue, type PendingRecord } from "./accumulator.ts"
+import {
+  type Accumulator,
+  type BatchLimits,
+  MAX_RECORDS,
+  PendingQueue,
+  type PendingRecord,
+} from "./accumulator.ts"
 import { EncodedBatch } from "./encoded-batch.ts"
 import { compressBatch } from "./compression.ts"
 import { DeliveryHealth } from "./delivery-health.ts"
@@ -76,10 +82,14 @@ export class Partition {
   }
 
   /** Forms the next batch, of records with a key and, when it is this partition's turn, of those without. */
-  formBatch(producerId: bigint, takesUnkeyed: boolean, maxBytes: number): Batch | undefined {
+  formBatch(
+    producerId: bigint,
+    takesUnkeyed: boolean,
+    limits: Omit<BatchLimits, "records">,
+  ): Batch | undefined {
     const { compression, memory } = this.topic.context
     for (;;) {
-      const records = this.topic.take(this.queue, takesUnkeyed, this.#maxRecords, maxBytes)
+      const records = this.topic.take(this.queue, takesUnkeyed, { ...limits, records: this.#maxRecords })
       if (records.length === 0) return undefined
       try {
         const sequence = this.#sequence.next(producerId)

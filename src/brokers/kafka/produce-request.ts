@@ -1,15 +1,15 @@
 import { produceV11, produceV7, produceV9 } from "@platformatic/kafka"
 import type { KafkaConnection } from "./connection.ts"
 import type { Batch } from "./partition.ts"
-import { ACKNOWLEDGE_TIMEOUT_MS } from "./timeouts.ts"
 
 /** Of Kafka 4, of 2.4 on, and of old releases and Event Hubs: a release may end the support of old versions. */
 const VERSIONS = [produceV11, produceV9, produceV7]
 
-/** Sends batches, one a partition, with acks=all. */
+/** Sends batches, one a partition, with acks=all. @param timeoutMs how long the leader waits for its followers */
 export function produce(
   connection: KafkaConnection,
   batches: readonly Batch[],
+  timeoutMs: number,
 ): Promise<readonly BatchAnswer[]> {
   const { key, version } = connection.choose(VERSIONS).api
   const topics = byTopic(batches)
@@ -18,7 +18,7 @@ export function produce(
   const { promise, resolve, reject } = Promise.withResolvers<readonly BatchAnswer[]>()
   raw.request(
     api,
-    encodeRequest(topics, version, raw.headBytes),
+    encodeRequest(topics, version, raw.headBytes, timeoutMs),
     (body) => decodeResponse(body, version, topics),
     (error, answers) => {
       if (answers === undefined) reject(error)
@@ -73,8 +73,14 @@ export function byTopic(batches: readonly Batch[]): BatchesByTopic {
  * A frame in pieces: a large batch is one of its own, which is not copied.
  *
  * @param headBytes that are left free at the beginning
+ * @param timeoutMs as of `produce`
  */
-export function encodeRequest(topics: BatchesByTopic, version: number, headBytes: number): Buffer[] {
+export function encodeRequest(
+  topics: BatchesByTopic,
+  version: number,
+  headBytes: number,
+  timeoutMs: number,
+): Buffer[] {
   const compact = isCompact(version)
   let size = headBytes + MOST_AROUND_TOPICS
   for (const [name, batches] of topics) {
@@ -101,7 +107,7 @@ export function encodeRequest(topics: BatchesByTopic, version: number, headBytes
   if (compact) body[at++] = 0
   else at = body.writeInt16BE(-1, at)
   at = body.writeInt16BE(ALL_IN_SYNC, at)
-  at = body.writeInt32BE(ACKNOWLEDGE_TIMEOUT_MS, at)
+  at = body.writeInt32BE(timeoutMs, at)
   count(topics.size)
   for (const [name, batches] of topics) {
     const nameBytes = Buffer.byteLength(name)

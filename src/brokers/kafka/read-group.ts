@@ -128,7 +128,7 @@ async function readPaused(admin: Admin, { group, topic }: GroupOfTopic): Promise
 const baseOf = (client: KafkaClient) => ({
   clientId: client.clientId,
   bootstrapBrokers: client.bootstrap.map(formatEndpoint),
-  connectTimeout: CONNECT_TIMEOUT_MS,
+  connectTimeout: CONNECT_TIMEOUT_MS.longest,
   requestTimeout: READ_TIMEOUT_MS,
   ...securityOf(client),
 })

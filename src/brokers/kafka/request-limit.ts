@@ -13,6 +13,8 @@ export class RequestLimit {
   bytes: number
   /** Requests in a row, of whatever size, that the connection was closed on. */
   closes = 0
+  /** The most bytes of a request to a leader that is slow; `bytes` once the broker closed the connection on a larger one. */
+  #slowBytes: number
   #suspectCloses = 0
   /** The smallest request that a connection was closed on since one of that size was answered. */
   #suspectBytes = Number.POSITIVE_INFINITY
@@ -20,13 +22,23 @@ export class RequestLimit {
   /** The limit was lowered because of a request of this size, and no answer has confirmed it yet. */
   #loweredBelow: number | undefined
 
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, slowBytes = maxBytes) {
     this.bytes = maxBytes
+    this.#slowBytes = slowBytes
+  }
+
+  /** Returns the most bytes of the next request. @param isSlow whether the leader takes long to acknowledge */
+  next(isSlow: boolean): number {
+    return isSlow ? Math.max(this.bytes, this.#slowBytes) : this.bytes
   }
 
   /** The broker closed the connection on a request of this size, and accepts connections all the same. */
   closed(bytes: number, nowMs: number): void {
     this.closes++
+    if (bytes > this.bytes && this.#slowBytes > this.bytes) {
+      this.#slowBytes = this.bytes
+      return
+    }
     // a smaller one is not closed for its size
     if (bytes < LEAST_SUSPECT_BYTES) return
     if (nowMs - this.#closedMs > CLOSES_REMEMBERED_MS) this.#forget()

@@ -3,8 +3,8 @@
  * is `delivery_timeout`, of the configuration.
  */
 
-/** Timeout of connecting, of the TLS handshake and of the authentication, each. */
-export const CONNECT_TIMEOUT_MS = 3000
+/** Timeout of connecting with the TLS handshake, and of the authentication; longer where brokers prove to be slow. */
+export const CONNECT_TIMEOUT_MS = { first: 3000, longest: 6000 }
 /** Idle time before TCP probes a connection: below the idle limits of NATs and load balancers. */
 export const KEEP_ALIVE_MS = 30_000
 /** Pause after wrong credentials: accounts may be locked when those come too often. */
@@ -27,7 +27,8 @@ export const READ_RETRY_MS = 250
 /** How long a leader waits for new records before an empty answer. */
 export const FETCH_WAIT_MS = 250
 
-export const METADATA_TIMEOUT_MS = 2000
+/** Timeout of a request for metadata; longer where brokers prove to be slow. */
+export const METADATA_TIMEOUT_MS = { first: 2000, longest: 8000 }
 /** Time without an answer after which the next broker is asked as well. */
 export const METADATA_HEDGE_MS = 500
 export const METADATA_RETRY_MS = { first: 100, longest: 500 }
@@ -42,16 +43,21 @@ export const MAX_MESSAGE_BYTES_MS = { age: 60_000, retry: 1000 }
 /** How long brokers may not know an existing topic: it was just created, or the broker has just started. */
 export const UNKNOWN_TOPIC_MS = 700
 /** How long the controller may take to create topics, and how long the request and connecting for it may. */
-export const CREATE_TIMEOUT_MS = { controller: 5000, request: 6000 }
+export const CREATE_TIMEOUT_MS = { controller: 5000, request: 15_000 }
 export const CREATE_RETRY_MS = { first: 1000, longest: 30_000 }
 
-/** How long the leader waits for its followers before it answers REQUEST_TIMED_OUT. */
-export const ACKNOWLEDGE_TIMEOUT_MS = 2000
+/** How long the leader waits for its followers before it answers REQUEST_TIMED_OUT; longer where they prove to be slow. */
+export const ACKNOWLEDGE_TIMEOUT_MS = { first: 2000, longest: 8000 }
 /** Leaders answer within ACKNOWLEDGE_TIMEOUT_MS unless they or the network are gone. */
 export const PRODUCE_TIMEOUT_MS = 10_000
+/** From this round trip on a leader is slow: more goes with a request, since less often one can be sent. */
+export const SLOW_MS = 500
 /** How long a request to a former leader may take before its batches go to the new one. */
 export const DEPOSED_MS = 500
-/** Idle time after which a connection may be dead: without an answer within IDLE_ANSWER_MS it is replaced. */
+/**
+ * Idle time after which a connection may be dead: without an answer within IDLE_ANSWER_MS, or twice the longest of the last
+ * round trips, it is replaced.
+ */
 export const IDLE_MS = 1000
 export const IDLE_ANSWER_MS = 1000
 /** The slowest line: a request may take longer by its bytes. */
@@ -66,7 +72,10 @@ export const CLOSES_REMEMBERED_MS = 10_000
 
 /** Pause before a batch is sent again; `longest` after errors that say nothing about it. */
 export const RETRY_MS = { first: 100, longest: 5000 }
-/** Deadlines further apart do not share a batch: after the first of them it is not sent again. */
+/**
+ * Deadlines further apart than this, or twice the longest of the last round trips, do not share a batch: after the first of
+ * them it is not sent again.
+ */
 export const DEADLINE_SPREAD_MS = 500
 
 /** An impairment is shown once it has lasted longer than a leader takes to move. */

@@ -8,10 +8,10 @@ import type { WatchedTopic } from "./progress-watch.ts"
 /*
  * The states of a topic before which a spool stands:
  *
- *   direct     nothing of the topic is spooled. Events go to the broker, which has half of their time.
+ *   direct     nothing of the topic is spooled. Events go to the broker, which has their time but for FILE_MS.
  *   switching  another broker replaces the one before, which settles what it has; new events wait for that. Then they go to
- *              the other one: `direct`. What fails meanwhile leads to `cancelling`; so does an event that has waited for half
- *              of its time.
+ *              the other one: `direct`. What fails meanwhile leads to `cancelling`; so does an event that has waited for as
+ *              long as the broker may take.
  *   cancelling the broker is not ready, or a publish failed in a way that a retry may mend. What is at the broker is
  *              cancelled; it comes back in this turn of the event loop, and new events wait for that. Then all of them go
  *              into the file, in the order in which they came: `spooling`. What had been sent and not acknowledged may be at
@@ -20,7 +20,7 @@ import type { WatchedTopic } from "./progress-watch.ts"
  *              the oldest records are forwarded, a window after the other: published without deadlines, in order, and
  *              deleted when the broker has acknowledged the window. After a kill -9 the last window may be doubled.
  *   returning  the window being forwarded is the last. New events wait for its end, then go to the broker: `direct`. When
- *              one of them has waited for half of its time, they go into the file: `spooling`.
+ *              one of them has waited for as long as the broker may take, they go into the file: `spooling`.
  *
  * Order per key is kept, since a topic's events are either at the broker or in the file, and each change waits for the
  * other side to be empty.
@@ -37,6 +37,11 @@ interface PendingRecord {
   /** Its number among those sent to the broker. */
   sequence: number
 }
+
+/** What is kept for the file of the time of an event, which may take as long where a disk is slow; half of it at most. */
+const FILE_MS = 1000
+/** How much of the milliseconds that an event has left belongs to the broker. */
+const brokersMs = (leftMs: number): number => leftMs - Math.min(FILE_MS, leftMs / 2)
 
 const SPOOLED: Receipt = { partition: -1, offset: -1 }
 /** Pause after an error of this program, before its repeat. */
@@ -61,7 +66,7 @@ export class SpooledTopic implements WatchedTopic {
   #failed: PendingRecord[] = []
   /** Those that came while `switching`, `cancelling` or `returning`. */
   #held: PendingRecord[] = []
-  /** Ends `switching` or `returning` when one that is held has waited for half of its time. */
+  /** Ends `switching` or `returning` when one that is held has waited for as long as the broker may take. */
   #holding: Timer | undefined
   #holdingUntilMs = Number.POSITIVE_INFINITY
   #forwarding: Promise<void> | undefined
@@ -148,14 +153,13 @@ export class SpooledTopic implements WatchedTopic {
     this.#setState("direct")
   }
 
-  /** Half of the time that is left belongs to the broker, so that the other half is left for the file. */
   async #send(one: PendingRecord): Promise<void> {
     one.sequence = this.#sequence++
     this.#sent++
     this.#sentTo = this.#parts.destination.broker
     const nowMs = steadyMs()
     try {
-      one.resolve(await this.#sentTo.publish(one.record, nowMs + (one.deadlineMs - nowMs) / 2))
+      one.resolve(await this.#sentTo.publish(one.record, nowMs + brokersMs(one.deadlineMs - nowMs)))
     } catch (error) {
       if (error instanceof PublishError && error.retryHelps && !this.#parts.isRetired()) {
         this.#failed.push(one)
@@ -186,8 +190,9 @@ export class SpooledTopic implements WatchedTopic {
     this.#held.push(one)
     if (this.#state !== "switching" && this.#state !== "returning") return
     // one that waited for another event of its dedupe key has less time left than those before it
-    const leftMs = (one.deadlineMs - steadyMs()) / 2
-    const untilMs = one.deadlineMs - leftMs
+    const nowMs = steadyMs()
+    const leftMs = brokersMs(one.deadlineMs - nowMs)
+    const untilMs = nowMs + leftMs
     if (untilMs >= this.#holdingUntilMs) return
     clearTimeout(this.#holding)
     this.#holdingUntilMs = untilMs

@@ -41,7 +41,7 @@ test.each<[string, number[][], number[]]>([
   ["too late start another batch", [[1000, 1500], [1501]], []],
   ["too early start another batch", [[1501, 1001], [1000]], []],
   ["too far from any before start another batch", [[1300, 1000, 1500], [1501]], []],
-  ["within two round trips of each other share a batch", [[1000, 1500, 4000], [4001]], [20, 1500, 30]],
+  ["within two round trips of each other share a batch", [[5000, 5500, 8000], [8001]], [20, 1500, 30]],
   ["less than the least round trip away are not sent", [[700, 900]], [700, 900]],
 ])("records with deadlines %s", (_, expected, tookMs) => {
   const records = expected.flat().map((deadlineMs) => record(deadlineMs))
@@ -51,6 +51,7 @@ test.each<[string, number[][], number[]]>([
 
 test("records without a deadline share no batch with those that have one", () => {
   const records = [record(Infinity), record(1000), record(Infinity)]
+  expect(batches(records)).toEqual([[Infinity, Infinity], [1000]])
   expect(batches(records, { roundTrips: roundTrips(100, 5000) })).toEqual([[Infinity, Infinity], [1000]])
 })
 
@@ -69,20 +70,18 @@ test("full batches of two delivery timeouts take turns", () => {
 test("records of a key keep their order, whatever their delivery timeouts", () => {
   const records = [
     record(5000, "a"),
-    record(2500, "a"),
-    record(5000, "a"),
-    record(5000, "b"),
     record(2500, "b"),
+    record(5000, "b"),
+    record(2500, "a"),
+    record(5000, "c"),
   ]
-  expect(batches(records)).toEqual([[5000, 5000], [2500, 2500], [5000]])
+  expect(batches(records)).toEqual([[5000, 2500], [2500, 5000], [5000]])
 })
 
-test("a record that can't wait for another round trip goes first, with those whose deadlines are near", () => {
-  const slow = { roundTrips: roundTrips(1000) }
-  expect(batches([record(5000), record(2500), record(4400), record(2600)], slow)).toEqual([
-    [2500, 4400, 2600],
-    [5000],
-  ])
+test("a record that can't wait for another round trip takes all others with it, but those without a deadline", () => {
+  const slow = { roundTrips: roundTrips(100, 1000) }
+  const records = [record(9000, "a"), record(2500), record(Infinity), record(9000, "a")]
+  expect(batches(records, slow)).toEqual([[9000, 2500, 9000], [Infinity]])
 })
 
 test("a record with a key that can't be acknowledged in time is rejected at once, and keeps no other waiting", async () => {

@@ -53,12 +53,16 @@ export class Accumulator {
     const { nowMs, roundTrips } = limits
     const records: PendingRecord[] = []
     const batchBytes = Math.min(this.maxMessageBytes, MAX_BATCH_BYTES) - BATCH_HEADER_BYTES
+    const leastMs = nowMs + roundTrips.leastMs(nowMs)
+    const urgentMs = nowMs + URGENT * roundTrips.longestMs
+    const isUrgent =
+      queue.hasDeadline(leastMs, urgentMs) || (takesUnkeyed && this.unkeyed.hasDeadline(leastMs, urgentMs))
     const capacity: Capacity = {
       records: limits.records,
       bytes: Math.min(batchBytes, limits.bytes),
-      urgentMs: nowMs + URGENT * roundTrips.longestMs,
-      leastMs: nowMs + roundTrips.leastMs(nowMs),
-      spreadMs: Math.max(DEADLINE_SPREAD_MS, 2 * roundTrips.longestMs),
+      leastMs,
+      // all but those without a deadline
+      spreadMs: isUrgent ? Number.MAX_VALUE : Math.max(DEADLINE_SPREAD_MS, 2 * roundTrips.longestMs),
       sinceMs: Number.NEGATIVE_INFINITY,
       untilMs: Number.POSITIVE_INFINITY,
     }
@@ -77,7 +81,7 @@ export class Accumulator {
 }
 
 export const MAX_RECORDS = 8192
-/** Within so many round trips of its deadline a record can't wait for one more batch. */
+/** Within so many round trips of its deadline a record can't wait for one more batch: then all that is pending goes with it. */
 const URGENT = 3
 /** Kafka's default limit, message.max.bytes: where the topic's is unknown, that is assumed. */
 const MAX_BATCH_BYTES = 1_048_576
@@ -122,8 +126,6 @@ interface Capacity {
   bytes: number
   /** Records with earlier deadlines are not sent: they can't be acknowledged in time. */
   readonly leastMs: number
-  /** A record with a deadline before this can't wait for the next batch. */
-  readonly urgentMs: number
   /** How far apart two deadlines of the batch may be. */
   readonly spreadMs: number
   /** A deadline between these is at most that far from every other one in the batch. Each record narrows them. */
@@ -147,14 +149,18 @@ export class PendingQueue extends DeadlineQueue<PendingRecord> {
     return this.items[0]?.bytes
   }
 
+  /** Whether a record has its deadline between these times. */
+  hasDeadline(fromMs: number, beforeMs: number): boolean {
+    if (this.earliestMs >= beforeMs) return false
+    return this.items.some(({ deadlineMs }) => deadlineMs >= fromMs && deadlineMs < beforeMs)
+  }
+
   /** Moves records to a batch, up to a share of its capacity; the first of a batch always fits. Those of a key keep their order. */
   moveTo(batch: PendingRecord[], capacity: Capacity, share = 1): void {
-    if (this.length === 0) return
-    if (batch.length === 0) this.#beginWithUrgent(capacity)
     const keptBytes = Math.floor(capacity.bytes * (1 - share))
     const keptRecords = Math.floor(capacity.records * (1 - share))
+    const order = new KeyOrder(batch)
     const left: PendingRecord[] = []
-    const keysLeft = new Set<string>()
     let seen = 0
     for (const one of this.items) {
       const { bytes, deadlineMs } = one
@@ -167,9 +173,8 @@ export class PendingQueue extends DeadlineQueue<PendingRecord> {
         continue
       }
       const isApart = deadlineMs < capacity.sinceMs || deadlineMs > capacity.untilMs
-      if (isApart || (keysLeft.size > 0 && keysLeft.has(orderOf(one)))) {
+      if (order.leaves(one, isApart)) {
         left.push(one)
-        if (isPlaced(one.record)) keysLeft.add(orderOf(one))
         continue
       }
       capacity.sinceMs = Math.max(capacity.sinceMs, deadlineMs - capacity.spreadMs)
@@ -185,17 +190,36 @@ export class PendingQueue extends DeadlineQueue<PendingRecord> {
   reject(error: PublishError): void {
     for (const record of this.take()) record.settle(error)
   }
+}
 
-  /** A batch has room for what goes with the earliest deadline, where that can't wait for the next batch. */
-  #beginWithUrgent(capacity: Capacity): void {
-    const { leastMs, urgentMs, spreadMs } = capacity
-    if (this.earliestMs >= urgentMs) return
-    let earliestMs = Number.POSITIVE_INFINITY
-    for (const { deadlineMs } of this.items)
-      if (deadlineMs >= leastMs && deadlineMs < earliestMs) earliestMs = deadlineMs
-    if (earliestMs < urgentMs) capacity.untilMs = earliestMs + spreadMs
+/**
+ * Decides which records are left for a later batch, so that those of a key keep their order: with one that is left all later
+ * ones of its key are, and where the batch has one of its key, one whose deadline is apart goes with it.
+ */
+class KeyOrder {
+  readonly #batch: readonly PendingRecord[]
+  /** Keys in the batch; undefined until a deadline is apart. */
+  #taken: Set<string> | undefined
+  readonly #left = new Set<string>()
+
+  constructor(batch: readonly PendingRecord[]) {
+    this.#batch = batch
+  }
+
+  leaves(one: PendingRecord, isApart: boolean): boolean {
+    if (!isApart && this.#left.size === 0) return false
+    if (!isPlaced(one.record)) return isApart
+    const key = keyOf(one)
+    if (this.#left.has(key)) return true
+    this.#taken ??= new Set(this.#batch.filter(({ record }) => isPlaced(record)).map(keyOf))
+    if (isApart && (one.deadlineMs === Number.POSITIVE_INFINITY || !this.#taken.has(key))) {
+      this.#left.add(key)
+      return true
+    }
+    this.#taken.add(key)
+    return false
   }
 }
 
-/** Records of which this is the same keep their order within a partition: those of a key, or those without one. */
-const orderOf = ({ record: { key } }: PendingRecord): string => String(key ?? "")
+/** Records that are placed without a key keep their order, too. */
+const keyOf = ({ record: { key } }: PendingRecord): string => String(key ?? "")

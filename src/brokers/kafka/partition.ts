@@ -110,13 +110,16 @@ export class Partition {
   /** Called when its batch has been compressed by another thread. @returns whether it is still to be sent, and may be */
   compressed(batch: Batch, nowMs: number): boolean {
     const isTooLarge = batch.bytes.length > this.topic.maxMessageBytes
-    const isWanted = this.batch === batch && nowMs < batch.deadlineMs && !batch.isCancelled
-    if (isWanted && !isTooLarge) return true
+    const isLate = nowMs >= batch.deadlineMs
+    if (this.batch === batch && !isTooLarge && !isLate && !batch.isCancelled) return true
     batch.inFlight = false
     if (this.batch !== batch) return false
-    if (!isWanted) return (this.expire(nowMs), false)
+    if (batch.isCancelled || batch.isUncertain) return (this.expire(nowMs), false)
     this.batch = undefined
-    this.#isolate(batch.records, ERROR.MESSAGE_TOO_LARGE)
+    if (!isLate) return (this.#isolate(batch.records, ERROR.MESSAGE_TOO_LARGE), false)
+    // it was not sent: those that have time left go with another batch
+    this.health.late(nowMs)
+    this.queue.putBack(batch.records.filter((record) => !record.expire(nowMs)))
     return false
   }
 

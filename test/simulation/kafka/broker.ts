@@ -18,6 +18,7 @@ export class ModelBroker implements BrokerModel {
   /** How long after a change it learns of it, at least. */
   metadataDelayMs = 0
   throttleMs = 0
+  late: BrokerModel["late"] = undefined
   unanswered = 0
   readonly replicas = new Map<string, PartitionReplica>()
   readonly #world: World

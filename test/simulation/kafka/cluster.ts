@@ -73,6 +73,7 @@ export class Cluster implements ClusterModel {
       broker.metadataDelayMs = 0
       broker.throttleMs = 0
       broker.unanswered = 0
+      broker.late = undefined
       broker.start()
     }
   }

@@ -66,6 +66,9 @@ export function carryOut(simulation: Simulated, step: Step): void {
     case "throttle":
       broker!.throttleMs = step.ms
       return later(() => (broker!.throttleMs = 0))
+    case "late acknowledgements":
+      for (const one of cluster.brokers.values()) one.late = step
+      return
     case "slow peers":
       cluster.slowPeersMs = step.ms
       return later(() => (cluster.slowPeersMs = 0))

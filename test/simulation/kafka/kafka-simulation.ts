@@ -94,8 +94,11 @@ export class KafkaSimulation {
     const { steps, cluster } = this.scenario
     if (value.length + 200 > Math.min(cluster.maxMessageBytes, cluster.maxRequestBytes)) return true
     if (isFinal) return steps.some((step) => step.do === "errors")
-    const isFaultless = steps.every((step) => step.do === "publish")
-    return timeoutMs < FAULTLESS_MS || !isFaultless
+    let lateMs = 0
+    for (const step of steps)
+      if (step.do === "late acknowledgements") lateMs = step.ms
+      else if (step.do !== "publish") return true
+    return timeoutMs < Math.max(FAULTLESS_MS, 2 * lateMs + FOUND_LATE_MS)
   }
 
   /** What a process holds is bounded by what is pending. */
@@ -162,6 +165,8 @@ const HEAL_MS = 6500
 const HEALED_MS = 3000
 /** For a record to be published when nothing fails. */
 const FAULTLESS_MS = 3000
+/** How much longer it may take until it has shown that acknowledgements are late. */
+const FOUND_LATE_MS = 1500
 /** How often bounds are checked. */
 const CHECKED_STEPS = 50
 /** The most of one process: to three leaders and three brokers that are asked for metadata, each while one more is opened. */

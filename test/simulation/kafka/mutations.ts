@@ -150,6 +150,20 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     "    if (!batch.inFlight) this.giveUp()\n  }\n\n  /** Rejects all records; a batch in flight",
     "  }\n\n  /** Rejects all records; a batch in flight",
   ),
+  kafka(
+    "a batch takes as much as comes in two round trips",
+    "accumulator.ts",
+    "isUrgent ? Number.MAX_VALUE : Math.max(DEADLINE_SPREAD_MS, 2 * roundTrips.longestMs)",
+    "DEADLINE_SPREAD_MS",
+    "was rejected (deadline) although the cluster takes it",
+  ),
+  kafka(
+    "a record that is left for the next batch keeps later ones of its key behind it",
+    "accumulator.ts",
+    "    if (this.#left.has(key)) return true\n",
+    "",
+    "of the same key",
+  ),
   kafka("deadlines are looked at in time", QUEUE, "const SWEEP_MS = 10\n", "const SWEEP_MS = 100\n"),
   kafka(
     "requests get smaller when the broker closes the connection on large ones",

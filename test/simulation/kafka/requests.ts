@@ -66,7 +66,12 @@ export function serve(broker: BrokerModel, connection: ServerSide, world: World)
     }
     isBusy = true
     const isProduce = frame.readInt16BE(0) === Produce.key
-    answer(broker, Buffer.from(frame), (response) => {
+    const late = isProduce ? broker.late : undefined
+    const resume = (): void => {
+      isBusy = false
+      next()
+    }
+    const send = (response: Buffer): void => {
       if (isProduce && broker.unanswered > 0) {
         broker.unanswered--
         world.tell(
@@ -76,12 +81,19 @@ export function serve(broker: BrokerModel, connection: ServerSide, world: World)
         connection.close(true)
       }
       if (!isClosed) connection.send(response)
-      // a throttled client is told to wait, and not read from meanwhile
-      const resume = (): void => {
-        isBusy = false
-        next()
+    }
+    answer(broker, Buffer.from(frame), (response) => {
+      if (late?.overlap === true) {
+        broker.process?.run(() => send(response), late.ms)
+        return void broker.process?.run(resume)
       }
-      broker.process?.run(resume, broker.throttleMs)
+      const end = (): void => {
+        send(response)
+        // a throttled client is told to wait, and not read from meanwhile
+        broker.process?.run(resume, broker.throttleMs)
+      }
+      if (late === undefined) end()
+      else broker.process?.run(end, late.ms)
     })
   }
   connection.onData = (bytes) => {

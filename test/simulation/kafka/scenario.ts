@@ -27,6 +27,8 @@ export type Step = { readonly atMs: number } & (
     }
   | { readonly do: "throttle"; readonly broker: number; readonly forMs: number; readonly ms: number }
   | { readonly do: "slow peers"; readonly forMs: number; readonly ms: number }
+  /** Of all brokers, until everything heals: together where they overlap, else each after the one before. */
+  | { readonly do: "late acknowledgements"; readonly ms: number; readonly overlap: boolean }
   | {
       readonly do: "slow"
       readonly broker: number
@@ -66,12 +68,48 @@ export interface KafkaScenario {
 const LASTS_MS = 6000
 
 export function scenarioOf(seed: number): KafkaScenario {
-  const scenario = drawn(seed)
+  const scenario = seed % SLOW_SEEDS === 0 ? slow(drawn(seed)) : drawn(seed)
   if (scenario.service.compression === "none") return scenario
   // small batches are compressed at once, large ones in a thread
   const larger = (step: Step): Step =>
     step.do === "publish" && step.bytes >= 100 ? { ...step, bytes: step.bytes * 20 } : step
   return { ...scenario, steps: scenario.steps.map(larger) }
+}
+
+/** One seed of so many is of brokers that acknowledge slowly, and do nothing else wrong. */
+const SLOW_SEEDS = 10
+
+/** The same workload, beside a steady one, on brokers that acknowledge slowly: what has the time for it is acknowledged. */
+function slow(scenario: KafkaScenario): KafkaScenario {
+  const random = new Random(scenario.seed * 40_503)
+  const { name: topic, partitions } = scenario.topics[0]!
+  const steady = {
+    do: "publish",
+    topic,
+    key: random.pick([-1, 0, 1]),
+    count: LASTS_MS / 20,
+    everyMs: 20,
+    bytes: 100,
+    timeoutMs: 5000,
+  } as const
+  const late = {
+    do: "late acknowledgements",
+    ms: random.pick([50, 300, 700, 1500]),
+    overlap: random.below(2) === 0,
+  } as const
+  return {
+    ...scenario,
+    cluster: { ...scenario.cluster, maxMessageBytes: 1_048_588, maxRequestBytes: 104_857_600 },
+    service: { ...scenario.service, maxRequestBytes: 1_000_000 },
+    topics: [{ name: topic, partitions }],
+    steps: [
+      { atMs: 0, ...late },
+      { atMs: 50, ...steady },
+      ...scenario.steps
+        .filter((step) => step.do === "publish")
+        .map((step) => Object.assign({}, step, { topic })),
+    ],
+  }
 }
 
 function drawn(seed: number): KafkaScenario {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test"
 import { started } from "../../../test/support/kafka-topic.ts"
-import { Accumulator, MAX_RECORDS, PendingQueue, PendingRecord } from "./accumulator.ts"
+import { Accumulator, MAX_RECORDS } from "./accumulator.ts"
+import { PendingQueue, PendingRecord } from "./pending-queue.ts"
 import { RoundTrips } from "./round-trips.ts"
 
 const ONE = { topic: "t", key: undefined, value: Buffer.from("{}") }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { Reader, readRecordsBatch } from "@platformatic/kafka"
 import { TopicFixture } from "../../../test/support/kafka-topic.ts"
-import { PendingRecord } from "./accumulator.ts"
+import { PendingRecord } from "./pending-queue.ts"
 import { EncodedBatch } from "./encoded-batch.ts"
 import { BatchMemory } from "./batch-memory.ts"
 import { ASIDE_BYTES, compressBatch } from "./compression.ts"

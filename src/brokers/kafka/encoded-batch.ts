@@ -1,4 +1,4 @@
-import type { PendingRecord } from "./accumulator.ts"
+import type { PendingRecord } from "./pending-queue.ts"
 
 /** A batch as it is sent, and sent again. Its bytes never change, so that the broker knows it by its sequence. */
 export class EncodedBatch<P> {

@@ -1,8 +1,8 @@
 import { steadyMs } from "../../clock/clock.ts"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
+import { LeaderQueue, type LeaderQueueContext } from "./leader-queue.ts"
 import { LeaderConnection, type LeaderConnectionContext, type ProduceFailure } from "./leader-connection.ts"
 import { bytesOf } from "./encoded-batch.ts"
-import type { BatchLimits } from "./accumulator.ts"
 import type { Batch, Partition } from "./partition.ts"
 import type { BatchAnswer } from "./produce-request.ts"
 import type { ProducerId } from "./epoch-and-sequence.ts"
@@ -10,13 +10,10 @@ import { DEFAULT_REQUEST_BYTES } from "./options.ts"
 import { RequestLimit } from "./request-limit.ts"
 import { RoundTrips } from "./round-trips.ts"
 import { DEPOSED_MS, RECONNECT_MS, SLOW_MS } from "./timeouts.ts"
-import type { Topic } from "./topic.ts"
 
-export interface SenderContext extends LeaderConnectionContext {
+export interface SenderContext extends LeaderConnectionContext, LeaderQueueContext {
   /** Bytes of all batches of a request, unless one alone is larger. Undefined: the default, and more while a leader is slow. */
   readonly maxRequestBytes: number | undefined
-  /** Topics with pending records without a key. */
-  readonly unkeyed: Set<Topic>
   readonly producerId: ProducerId
   /** A request or an attempt to connect failed: metadata is stale, and batches may have to go to other leaders. */
   readonly onFailure: () => void
@@ -32,8 +29,7 @@ interface Request {
  * wait when idle, large batches under load. Only what does not fit into one request goes with further ones at once, up to
  * MAX_IN_FLIGHT. Each leader has its own sender, so that one that stalls delays its own partitions only.
  *
- * A partition that has sent moves to the end of the queue, so a large backlog never starves the others. Idle partitions are
- * not in the queue. Batches of a failed request stay with their partitions, which send them again, here or to another leader.
+ * Batches of a failed request stay with their partitions, which send them again, here or to another leader.
  */
 export class LeaderSender {
   readonly #id: number
@@ -41,8 +37,7 @@ export class LeaderSender {
   readonly #connection: LeaderConnection
   readonly #roundTrips = new RoundTrips()
   readonly #limit: RequestLimit
-  /** Partitions in turn, with some that have nothing to send any more. */
-  readonly #queue = new Set<Partition>()
+  readonly #queue: LeaderQueue
   readonly #inFlight = new Set<Request>()
   /** The last request was full and batches are still queued. */
   #isFull = false
@@ -58,6 +53,7 @@ export class LeaderSender {
     this.#context = context
     const { maxRequestBytes = DEFAULT_REQUEST_BYTES } = context
     this.#limit = new RequestLimit(maxRequestBytes, context.maxRequestBytes ?? SLOW_REQUEST_BYTES)
+    this.#queue = new LeaderQueue(id, context, this.#roundTrips)
     this.#connection = new LeaderConnection(endpoint, context, this.#roundTrips, (isConnected) =>
       this.#attempted(isConnected),
     )
@@ -131,10 +127,17 @@ export class LeaderSender {
     if (!this.#connection.isOpen) return void this.#connection.open()
     const producerId = this.#context.producerId.value
     if (producerId === undefined) return
-    const request = this.#gather(producerId, steadyMs())
-    if (request.batches.length === 0) return
+    const nowMs = steadyMs()
+    const { batches, isFull, retryAtMs } = this.#queue.gather(producerId, nowMs, {
+      bytes: this.#limit.next(this.#roundTrips.longestMs >= SLOW_MS),
+      batches: this.#limit.closes >= ONE_BY_ONE ? 1 : Number.POSITIVE_INFINITY,
+    })
+    this.#isFull = isFull
+    this.#retryAt(retryAtMs, nowMs)
+    if (batches.length === 0) return
+    const request = { batches, sentMs: nowMs }
     this.#inFlight.add(request)
-    for (const batch of request.batches) batch.inFlight = true
+    for (const batch of batches) batch.inFlight = true
     void this.#request(request)
     if (this.#isFull) this.schedule()
   }
@@ -197,82 +200,6 @@ export class LeaderSender {
     const line = { broker: this.#connection.broker, batches: batches.length, err: error }
     this.#context.log.error(line, "unhandled error in the Kafka producer; events of the batches get 503")
     for (const batch of batches) batch.partition.abandon(batch, error)
-  }
-
-  /** Collects at most one batch per queued partition, up to the request's size limit. */
-  #gather(producerId: bigint, nowMs: number): Request {
-    const turns = this.#placeUnkeyed(nowMs)
-    const isOneByOne = this.#limit.closes >= ONE_BY_ONE
-    const batches: Batch[] = []
-    let freeBytes = this.#limit.next(this.#roundTrips.longestMs >= SLOW_MS)
-    this.#isFull = false
-    for (const partition of this.#queue) {
-      const topic = turns.get(partition)
-      // the first batch of a request may be larger than all of it
-      const isOver = batches.length > 0 && partition.nextBytes > freeBytes
-      const limits = { bytes: freeBytes, nowMs, roundTrips: this.#roundTrips }
-      const offer = this.#offer(partition, topic, producerId, isOver, limits)
-      if (offer === "later") continue
-      if (offer === "gone") this.#queue.delete(partition)
-      else if (offer === "full") this.#isFull = true
-      else {
-        batches.push(offer)
-        freeBytes -= offer.bytes.length
-        if (topic !== undefined) this.#placeRest(topic, turns, nowMs)
-      }
-      if (this.#isFull || (isOneByOne && batches.length > 0)) break
-    }
-    for (const { partition } of batches) {
-      this.#queue.delete(partition)
-      this.#queue.add(partition)
-    }
-    return { batches, sentMs: nowMs }
-  }
-
-  /** The next batch of a partition. @param topic set where it is its turn to take records without a key */
-  #offer(
-    partition: Partition,
-    topic: Topic | undefined,
-    producerId: bigint,
-    isOver: boolean,
-    limits: Omit<BatchLimits, "records">,
-  ): Batch | "gone" | "later" | "full" {
-    const { nowMs } = limits
-    if (partition.leader !== this.#id || (topic === undefined && !partition.isBusy)) return "gone"
-    if (partition.notBeforeMs > nowMs) this.#retryAt(partition.notBeforeMs, nowMs)
-    if (partition.notBeforeMs > nowMs || partition.batch?.inFlight === true) return "later"
-    if (isOver) return "full"
-    partition.expire(nowMs)
-    if (partition.batch !== undefined) this.#context.metrics.retried()
-    const batch = partition.batch ?? partition.formBatch(producerId, topic !== undefined, limits)
-    if (batch === undefined) return "later"
-    topic?.tookUnkeyed(partition)
-    return batch
-  }
-
-  /** Queues a further partition for records without a key that did not fit into the batch of the one before. */
-  #placeRest(topic: Topic, turns: Map<Partition, Topic>, nowMs: number): void {
-    const next = topic.place(this.#id, nowMs)
-    if (next === undefined || typeof next === "number") return
-    turns.set(next, topic)
-    this.#queue.delete(next)
-    this.#queue.add(next)
-  }
-
-  /** Queues the partitions whose turn it is to take records without a key. */
-  #placeUnkeyed(nowMs: number): Map<Partition, Topic> {
-    const { unkeyed } = this.#context
-    const turns = new Map<Partition, Topic>()
-    for (const topic of unkeyed) {
-      const next = topic.place(this.#id, nowMs)
-      if (next === undefined) unkeyed.delete(topic)
-      else if (typeof next === "number") this.#retryAt(next, nowMs)
-      else {
-        turns.set(next, topic)
-        this.#queue.add(next)
-      }
-    }
-    return turns
   }
 
   #attempted(isConnected: boolean): void {

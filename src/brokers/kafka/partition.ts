@@ -1,13 +1,8 @@
 import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
 import { doubled } from "../../clock/backoff.ts"
 import type { PublishError } from "../../errors.ts"
-import {
-  type Accumulator,
-  type BatchLimits,
-  MAX_RECORDS,
-  PendingQueue,
-  type PendingRecord,
-} from "./accumulator.ts"
+import { type Accumulator, type BatchLimits, MAX_RECORDS } from "./accumulator.ts"
+import { PendingQueue, type PendingRecord } from "./pending-queue.ts"
 import { EncodedBatch } from "./encoded-batch.ts"
 import { compressBatch } from "./compression.ts"
 import { DeliveryHealth } from "./delivery-health.ts"
@@ -111,15 +106,14 @@ export class Partition {
   compressed(batch: Batch, nowMs: number): boolean {
     const isTooLarge = batch.bytes.length > this.topic.maxMessageBytes
     const isLate = nowMs >= batch.deadlineMs
-    if (this.batch === batch && !isTooLarge && !isLate && !batch.isCancelled) return true
+    const isOpen = this.batch === batch && !batch.isCancelled
+    if (isOpen && !isTooLarge && !isLate) return true
     batch.inFlight = false
-    if (this.batch !== batch) return false
-    if (batch.isCancelled || batch.isUncertain) return (this.expire(nowMs), false)
+    if (!isOpen || batch.isUncertain) return (this.expire(nowMs), false)
     this.batch = undefined
-    if (!isLate) return (this.#isolate(batch.records, ERROR.MESSAGE_TOO_LARGE), false)
     // it was not sent: those that have time left go with another batch
-    this.health.late(nowMs)
-    this.queue.putBack(batch.records.filter((record) => !record.expire(nowMs)))
+    if (isLate) this.queue.putBack(batch.records.filter((record) => !record.expire(nowMs)))
+    else this.#isolate(batch.records, ERROR.MESSAGE_TOO_LARGE)
     return false
   }
 

@@ -45,12 +45,12 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     simulation: "kafka",
     changes: [
       {
-        file: `${KAFKA}/leader-sender.ts`,
+        file: `${KAFKA}/leader-queue.ts`,
         text: "    if (partition.notBeforeMs > nowMs || partition.batch?.inFlight === true) return",
         replacement: "    if (partition.notBeforeMs > nowMs) return",
       },
       {
-        file: `${KAFKA}/leader-sender.ts`,
+        file: `${KAFKA}/leader-queue.ts`,
         text: "    const batch = partition.batch ?? partition.formBatch(",
         replacement:
           "    const batch = (partition.batch?.inFlight === true ? undefined : partition.batch) ?? partition.formBatch(",
@@ -140,7 +140,7 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
   ),
   kafka(
     "deadlines are looked at before a request is formed",
-    "leader-sender.ts",
+    "leader-queue.ts",
     "    partition.expire(nowMs)\n",
     "",
   ),
@@ -159,7 +159,7 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
   ),
   kafka(
     "a record that is left for the next batch keeps later ones of its key behind it",
-    "accumulator.ts",
+    "pending-queue.ts",
     "    if (this.#left.has(key)) return true\n",
     "",
     "of the same key",

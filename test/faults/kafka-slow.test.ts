@@ -1,0 +1,145 @@
+import { describe, expect, test } from "bun:test"
+import { fault, onNewTopic, type UnderLoad } from "../support/fault.ts"
+import { isFull } from "../support/fault-table.ts"
+import { kafkaOfTests } from "../support/kafka-behind.ts"
+import { canStartKafka } from "../support/kafka.ts"
+import { hasKcat } from "../support/kcat.ts"
+import { until } from "../support/kafka-options.ts"
+import { KeptConnection } from "../support/kept-connection.ts"
+import { isAcknowledged } from "../support/numbered-senders.ts"
+import { serving } from "../support/webhook-service.ts"
+import { paced } from "../support/paced.ts"
+import { openSlowBroker } from "../support/slow-broker.ts"
+
+const SECONDS = isFull ? 20 : 12
+/** With it an event has some 400 bytes. */
+const PAD_BYTES = 350
+const KEYS = 97
+/** The number of the first event that is posted to a broker that acknowledges at once again. */
+const ONCE_OVER = 1_000_000
+
+interface Slow {
+  readonly lateMs: number
+  readonly overlap: boolean
+  readonly perSecond: number
+  readonly partitions?: number
+  readonly padBytes?: number
+}
+
+const slow = await openSlowBroker()
+
+describe.skipIf(!(await canStartKafka()) || !hasKcat())("acknowledgements come late", () => {
+  const kafka = kafkaOfTests({}, [slow])
+
+  const destination = (partitions: number, connection = "") =>
+    onNewTopic(kafka, { partitions }, `bootstrap_servers = ${slow.address}\n${connection}`)
+
+  /** Posts so many events a second, whatever the answers do, half of them with a key, once one was acknowledged late. */
+  async function load({ running, send }: UnderLoad, what: Slow): Promise<void> {
+    const { lateMs, overlap, perSecond, padBytes = PAD_BYTES } = what
+    Object.assign(slow, { lateMs, overlap })
+    const senders = send({ keys: [] })
+    const free: KeptConnection[] = []
+    const post = async (n: number): Promise<void> => {
+      const connection = free.pop() ?? new KeptConnection(serving(running).url)
+      const key = n % 2 === 0 ? undefined : `k${n % KEYS}`
+      await senders.post(
+        connection,
+        { number: n, key },
+        JSON.stringify({ n, k: key, pad: "x".repeat(padBytes) }),
+      )
+      free.push(connection)
+    }
+    await post(0)
+    await paced(perSecond, SECONDS, (n) => post(n + 1))
+    for (const connection of free) connection[Symbol.dispose]()
+  }
+
+  /** Posts events to a broker that acknowledges at once. */
+  async function loadOnceOver({ send }: UnderLoad): Promise<void> {
+    slow.lateMs = 0
+    const after = send({ keys: 8, firstNumber: ONCE_OVER })
+    await after.many(200)
+    await after.stop()
+  }
+
+  const cases: readonly (readonly [string, Slow, number])[] = [
+    ["together, 700 ms late", { lateMs: 700, overlap: true, perSecond: 200 }, 5000],
+    ["one after the other, 700 ms late", { lateMs: 700, overlap: false, perSecond: 200 }, 5000],
+    [
+      "one after the other, 1.5 s late, to an idle connection",
+      { lateMs: 1500, overlap: false, perSecond: 0.8 },
+      5000,
+    ],
+    ...(isFull
+      ? ([
+          ["together, 1.5 s late", { lateMs: 1500, overlap: true, perSecond: 2000, partitions: 6 }, 5000],
+          [
+            "one after the other, 1.5 s late",
+            { lateMs: 1500, overlap: false, perSecond: 2000, partitions: 6 },
+            5000,
+          ],
+          ["one after the other, 3 s late", { lateMs: 3000, overlap: false, perSecond: 500 }, 10_000],
+        ] as const)
+      : []),
+  ]
+
+  test.each(cases)(
+    "%s: no event is refused",
+    async (name, what, deliveryTimeoutMs) => {
+      const { perSecond, partitions = 1 } = what
+      await fault(`acknowledgements ${name}, ${perSecond} events/s`, await destination(partitions), {
+        deliveryTimeoutMs,
+        sending: { keys: [] },
+        events: [0, 0],
+        allAcked: true,
+        async during(under) {
+          await load(under, what)
+          await loadOnceOver(under)
+        },
+      })
+    },
+    300_000,
+  )
+
+  test("twice as much as the broker can take: two of five are acknowledged, and all once it is over", async () => {
+    // a batch of a partition has 1 MiB: some 50 of these events in each 700 ms
+    const what = { lateMs: 700, overlap: false, perSecond: 140, padBytes: 20_000 }
+    const { posted } = await fault("twice the load that 700 ms late allow", await destination(1), {
+      deliveryTimeoutMs: 3000,
+      sending: { keys: [] },
+      events: [0, 0],
+      async during(under) {
+        await load(under, what)
+        slow.lateMs = 0
+        const after = under.send({ keys: 8, firstNumber: 1_000_000 })
+        await after.many(200)
+        await after.stop()
+      },
+    })
+    const during = posted.filter(({ number }) => number > 0 && number < ONCE_OVER)
+    expect(during.filter(isAcknowledged).length / during.length).toBeGreaterThan(0.4)
+    expect(posted.filter((one) => one.number >= ONCE_OVER && !isAcknowledged(one))).toEqual([])
+  }, 300_000)
+
+  test("with a spool nothing is spooled", async () => {
+    const spooled: number[] = []
+    await fault("acknowledgements 700 ms late, with a spool", await destination(1, "spool = spool.sqlite"), {
+      deliveryTimeoutMs: 5000,
+      sending: { keys: ["first"], pauseMs: 1000, firstNumber: ONCE_OVER },
+      events: [1, 0],
+      allAcked: true,
+      async during(under) {
+        const count = async (): Promise<void> => {
+          const metrics = await (await fetch(`${under.running.adminUrl}/metrics`)).text()
+          spooled.push(Number(/^hookline_spooled_records_total\{.*"spooled"\} (.*)$/m.exec(metrics)?.[1]))
+        }
+        await until("ready", async () => (await under.probe("/readyz")) === 200)
+        await count()
+        await load(under, { lateMs: 700, overlap: true, perSecond: 200 })
+        await count()
+      },
+    })
+    expect(spooled[1]).toBe(spooled[0]!)
+  }, 300_000)
+})

@@ -121,7 +121,10 @@ function check({ values, isGiven, isDefault, wrong, warn }: Checking<Options>): 
       "the keys are fetched unencrypted, so that they can be exchanged on the way; use an https URL",
     )
   if (name === "meta" && values.verify_token === undefined)
-    warn("verify_token", "is not set: Meta's handshake, which confirms the endpoint, is refused")
+    warn(
+      "verify_token",
+      "is not set: Meta's handshake, which confirms the endpoint, is refused; set the token that is entered at Meta",
+    )
   if (name === "ms-graph" && values.audience === undefined)
     warn(
       "audience",

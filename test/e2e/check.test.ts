@@ -76,7 +76,7 @@ test("warns of what signatures leave open and of secrets that look wrong, at the
     "p9 provider: gitlab signs nothing: who captures a request can send any body; give the webhook a signing token, and set provider = gitlab-signing-token",
     "p9 secret: looks like an access token of GitLab; the secret token is the webhook's own",
     "warning: warnings.conf:78: [pipeline:p10:WebHookSource] max_body_bytes: meta sends up to 3 MB; this pipeline takes 1 MiB, by the connection's max_request_bytes: larger events get 413; set max_body_bytes = 3MB, and raise max.message.bytes of the topic",
-    "p10 verify_token: is not set: Meta's handshake, which confirms the endpoint, is refused",
+    "p10 verify_token: is not set: Meta's handshake, which confirms the endpoint, is refused; set the token that is entered at Meta",
     "p11 provider: with min_version hubspot signs no time: a captured request can be sent again at any time; remove min_version",
     "warning: warnings.conf:100: [pipeline:p13:WebHookSource] public_url: is not set: the host of the URL that twilio signs is taken from the Host header, which whoever sends a request chooses; set it to the URL that twilio posts to",
     "p14: VERIFICATION IS ONLY OBSERVED: unverified events are published; set mode = enforce",

@@ -3,8 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { PROVIDER_NAMES } from "../../src/verify/presets/providers.ts"
 import { init } from "../../src/commands/init.ts"
-import { loadForCommand } from "../../src/config/file/load.ts"
-import { planPipeline } from "../../src/runtime/plan/plan-part.ts"
+import { Application } from "../../src/index.ts"
 import { folderOfTests, hookline, startHookline } from "../support/hookline.ts"
 
 const folder = folderOfTests()
@@ -38,8 +37,9 @@ test("a file for GitHub passes check, accepts what its secret signs, and is not 
   expect(existsSync(join(at, "secrets/stripe"))).toBe(false)
 })
 
-test("every provider's file is a configuration, unless it needs a key that only the provider has", () => {
+test("every provider's file is a configuration, unless it needs a key that only the provider has, and check warns of what its user alone knows", async () => {
   const needsKey: string[] = []
+  const warned: string[] = []
   for (const provider of PROVIDER_NAMES) {
     const config = join(folder.make(`all-${provider}`), "pipelines.conf")
     try {
@@ -52,8 +52,18 @@ test("every provider's file is a configuration, unless it needs a key that only 
       needsKey.push(provider)
       continue
     }
-    expect(planPipeline(loadForCommand(config), provider).id).toBe(provider)
+    const { plan, problems } = await Application.fromFile(config).diagnose({ alone: false })
+    expect(plan?.pipelines.map(({ id }) => id)).toEqual([provider])
+    warned.push(...problems.allWarnings.map(({ key }) => `${provider} ${key}`))
   }
+  // a token or id of the sender's page, whether deliveries may be late, or have an id
+  expect(warned).toEqual([
+    "meta verify_token",
+    "ms-graph audience",
+    "aws-sns provider",
+    "gitlab provider",
+    "hmac provider",
+  ])
   expect(needsKey).toEqual(["discord", "sendgrid", "paypal", "plaid", "telnyx", "wise", "ed25519", "ecdsa"])
 })
 

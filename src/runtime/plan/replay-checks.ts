@@ -1,5 +1,5 @@
 import type { Steps } from "../../clock/slices.ts"
-import { locateEventPart, placesOf, type KnownSender } from "../../verify/presets/event-locations.ts"
+import { idInBody, locateEventPart, type KnownSender } from "../../verify/presets/event-locations.ts"
 import { nameOf, presetOf, type ProviderRef } from "../../verify/presets/providers.ts"
 import type { Coverage } from "../../verify/schemes/family.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
@@ -87,10 +87,10 @@ const SIGNING: { readonly [preset: string]: string | undefined } = { gitlab: "gi
 
 /** How a Deduplicator knows a captured request again: by an id in the body; undefined: events have none there. */
 function wayToKnow(provider: ProviderRef, sender: KnownSender | undefined): string | undefined {
-  const places = sender === undefined ? [] : placesOf(sender.event, "id")
-  const place = places.find((it) => it.startsWith("json:"))
+  const { event = {} } = sender ?? {}
+  const place = idInBody(event)
   if (place !== undefined) return `a Deduplicator with key = ${place} takes each once`
-  const isKnown = typeof provider === "string" ? presetOf(provider) !== undefined : places.length > 0
+  const isKnown = typeof provider === "string" ? presetOf(provider) !== undefined : event.id !== undefined
   return isKnown
     ? undefined
     : "where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once"

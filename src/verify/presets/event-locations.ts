@@ -29,6 +29,10 @@ export type EventPart = (typeof EVENT_PARTS)[number]
 export const placesOf = (event: EventLocations, part: EventPart): readonly string[] =>
   [event[part] ?? []].flat()
 
+/** The place of the id, where it is in the body; undefined: it is elsewhere, or not known. */
+export const idInBody = (event: EventLocations): string | undefined =>
+  placesOf(event, "id").find((place) => place.startsWith("json:"))
+
 /** The name in `header:Name`. */
 export const headerNameIn = (text: string): string | undefined => HEADER_LOCATION.exec(text)?.[1]
 

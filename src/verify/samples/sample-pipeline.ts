@@ -1,4 +1,5 @@
-import { findFamily } from "../presets/providers.ts"
+import { idInBody } from "../presets/event-locations.ts"
+import { findFamily, presetOf, usualCoverage } from "../presets/providers.ts"
 import type { SettingKey } from "../schemes/family.ts"
 
 /**
@@ -10,14 +11,18 @@ export function samplePipeline(
   provider: string,
   settings: readonly (readonly [key: SettingKey, text: string])[],
 ): string {
-  const urlLine = findFamily(provider)!.signsUrl === true ? "public_url = https://hooks.example.com\n" : ""
+  const family = findFamily(provider)!
+  const { body, time } = usualCoverage(family)
+  // without a signed time, an id that is signed with the body takes each event once
+  const once = body === "whole" && !time && idInBody(presetOf(provider)?.event ?? {}) !== undefined
+  const urlLine = family.signsUrl === true ? "public_url = https://hooks.example.com\n" : ""
   return `[pipeline:${provider}:WebHookSource]
 path = /${provider}
 ${urlLine}
 [pipeline:${provider}:Verifier]
 provider = ${provider}
 ${settings.map(([key, text]) => `${key} = ${text}\n`).join("")}
-[pipeline:${provider}:BrokerSink]
+${once ? `[pipeline:${provider}:Deduplicator]\n\n` : ""}[pipeline:${provider}:BrokerSink]
 topic = ${provider}
 `
 }

@@ -84,6 +84,7 @@ test("a record is posted with its value's bytes, where it is from, and its own h
     ["hookline-offset", Buffer.from("0")],
     ["no token", Buffer.from("x")],
     ["ce_id", Buffer.from("7é")],
+    ["ce_type", Buffer.from('a "b" 1%')],
   ] as const
   expect(await deliver(url, { ...record, value, headers })).toMatchObject({
     outcome: "delivered",
@@ -102,6 +103,7 @@ test("a record is posted with its value's bytes, where it is from, and its own h
     reason: "a%0D%0Ab: \u00c3\u00bc, c",
     host: url.host,
     "ce-id": "7%C3%A9",
+    "ce-type": "a%20%22b%22%201%25",
   })
 })
 

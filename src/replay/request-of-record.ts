@@ -22,8 +22,8 @@ export const toShownTarget = (url: string | undefined): string =>
 /**
  * The headers of a record that is posted to a URL, its value being the body: `hookline-topic`, `-partition`, `-offset`,
  * `-timestamp` (ISO 8601) and `-key`, and the record's own under their names. Those of a CloudEvent in Kafka's binary mode
- * are those of HTTP's: `ce_id` is `ce-id`. Control characters are percent-encoded; in the key and in those of a CloudEvent, as
- * its HTTP binding has it (3.1.3.2), all that is not ASCII is.
+ * are those of HTTP's: `ce_id` is `ce-id`, percent-encoded by its HTTP binding, 3.1.3.2. In other values control characters are
+ * percent-encoded, in the key all that is not printable ASCII.
  */
 export function headersOf(record: StoredRecord): Headers {
   const { topic, partition, offset, timestampMs, key, value } = record
@@ -32,7 +32,7 @@ export function headersOf(record: StoredRecord): Headers {
     if (isHeaderName(name) && !isReserved(name.toLowerCase()))
       headers.append(
         name.replace(/^ce_/, "ce-"),
-        name.startsWith("ce_") ? toAscii(content) : escaped(content),
+        name.startsWith("ce_") ? escaped(content, OF_CLOUD_EVENTS) : escaped(content),
       )
   }
   const received = headers.get("received-content-type")
@@ -44,7 +44,7 @@ export function headersOf(record: StoredRecord): Headers {
   headers.set("hookline-offset", `${offset}`)
   const time = new Date(timestampMs)
   if (!Number.isNaN(time.getTime())) headers.set("hookline-timestamp", time.toISOString())
-  if (key !== undefined) headers.set("hookline-key", toAscii(key))
+  if (key !== undefined) headers.set("hookline-key", escaped(key, /[^\x20-\x7e]/g))
   return headers
 }
 
@@ -60,4 +60,4 @@ const escaped = (bytes: Uint8Array, pattern = /[^\x20-\x7e\x80-\xff]/g): string 
     .toString("latin1")
     .replace(pattern, (it) => `%${it.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`)
 
-const toAscii = (bytes: Uint8Array): string => escaped(bytes, /[^\x20-\x7e]/g)
+const OF_CLOUD_EVENTS = /[^\x21-\x7e]|["%]/g

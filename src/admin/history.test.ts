@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { atOnce } from "../clock/slices.ts"
 import { History } from "./history.ts"
-import { STEP_MS } from "./pipeline-history.ts"
+import { FIVE_MINUTES, STEP_MS } from "./pipeline-history.ts"
 
 const START = 10_000 * STEP_MS
 
@@ -83,4 +83,21 @@ test("a pause breaks the habit of a pipeline that was watched for five minutes, 
   take(600_000 + 300_000, "a", { "payments accepted": 1 })
   expect(broken(600_000 + 301_000)).toBeUndefined()
   expect(broken(600_000 + 300_000 + 4 * 300_000)).toBeUndefined()
+})
+
+test("what is noted of requests is counted since the first sample, and forgotten after the minutes asked for", () => {
+  const history = new History(START)
+  const take = (afterMs: number, count: number): void => {
+    const notes = [{ pipeline: "payments", note: "unanswered" as const, count }]
+    const sample = { process: "a", events: [], bounds: [], latencies: [], notes }
+    atOnce(history.take([sample], START + afterMs, afterMs))
+  }
+  take(0, 3)
+  expect(history.of("payments").noted("unanswered", FIVE_MINUTES)).toBe(0)
+  take(STEP_MS, 10)
+  take(2 * STEP_MS, 10)
+  expect(history.of("payments").noted("unanswered", FIVE_MINUTES)).toBe(7)
+  expect(history.of("payments").noted("untrusted_proxy", FIVE_MINUTES)).toBe(0)
+  take((FIVE_MINUTES + 3) * STEP_MS, 10)
+  expect(history.of("payments").noted("unanswered", FIVE_MINUTES)).toBe(0)
 })

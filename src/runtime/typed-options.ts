@@ -135,7 +135,7 @@ export type AdminOptions = {
   readonly captureMaxRequests?: AdminOptionsGiven["captureMaxRequests"]
   /** How much memory they take. A body over a quarter of it is not kept. Default: `16MiB`. */
   readonly captureMaxBytes?: AdminOptionsGiven["captureMaxBytes"]
-  /** Which pipelines have all their metrics: `auto` (all while there are at most 200 pipelines, else none), `all`, `none`, or a list of pipelines. The others have up to twelve series each, and share histograms; see metrics.md. A pipeline that runs keeps its series until a restart. Default: `auto`. */
+  /** Which pipelines have all their metrics: `auto` (all while there are at most 200 pipelines, else none), `all`, `none`, or a list of pipelines. The others have up to fourteen series each, and share histograms; see metrics.md. A pipeline that runs keeps its series until a restart. Default: `auto`. */
   readonly metricsDetail?: AdminOptionsGiven["metricsDetail"]
 }
 

@@ -139,7 +139,7 @@ test("gauges are read at each scrape", async () => {
   ])
 })
 
-test("a pipeline without detail has at most twelve series, and shares those with reasons and the histograms", async () => {
+test("a pipeline without detail has at most fourteen series, and shares those with reasons and the histograms", async () => {
   const metrics = new Metrics()
   metrics.setDetail((id) => id === "detailed")
   const begun = (await scraped(metrics)).split("\n").filter((line) => line.includes('pipeline="'))
@@ -156,6 +156,8 @@ test("a pipeline without detail has at most twelve series, and shares those with
     handles.took("accepted", 1)
     handles.deadLetter("invalid_json")
   }
+  metrics.pipeline("a").unanswered()
+  metrics.pipeline("a").untrustedProxy()
   metrics.pipeline("detailed").unverified("stale", "enforce")
   expect(await linesOf(metrics, "hookline_verification_failures_total")).toEqual([
     'hookline_verification_failures_total{pipeline="detailed",reason="stale",mode="enforce"} 1',
@@ -173,6 +175,8 @@ test("a pipeline without detail has at most twelve series, and shares those with
     'hookline_events_total{pipeline="a",outcome="answered",reason=""} 1',
     'hookline_events_total{pipeline="a",outcome="rejected",reason="internal"} 1',
     'hookline_received_bytes_total{pipeline="a"} 10',
+    'hookline_unanswered_requests_total{pipeline="a"} 1',
+    'hookline_untrusted_proxy_requests_total{pipeline="a"} 1',
     'hookline_verification_failures_total{pipeline="a",reason="",mode="enforce"} 2',
     'hookline_pipeline_acknowledgement_seconds_sum{pipeline="a"} 0.005',
     'hookline_pipeline_acknowledgement_seconds_count{pipeline="a"} 2',

@@ -12,7 +12,7 @@ import {
   type ReadinessState,
 } from "./gauges.ts"
 import { MetricRegistry } from "./metric-registry.ts"
-import { pipelineMetrics } from "./pipeline-metrics.ts"
+import { pipelineMetrics } from "./pipeline-totals.ts"
 import { processMetrics } from "./process-metrics.ts"
 import { expose, type Exposition } from "./text-formats.ts"
 import { traceMetrics, type TraceMetrics } from "./traces/trace-metrics.ts"

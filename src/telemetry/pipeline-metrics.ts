@@ -1,7 +1,6 @@
-import { once } from "./handles.ts"
-import { LATENCY_BUCKETS, Tally, type MetricRegistry, type Observations } from "./metric-registry.ts"
+import { LATENCY_BUCKETS, type MetricRegistry, type Observations, type Tally } from "./metric-registry.ts"
 
-type OutcomeKind = "accepted" | "dropped" | "rejected" | "answered"
+export type OutcomeKind = "accepted" | "dropped" | "rejected" | "answered"
 
 /** Why an event went to the sink's topic: the Router found none for it. */
 export type Unrouted = "no_value" | "no_rule" | "invalid_topic" | "topic_not_allowed" | "too_many_topics"
@@ -10,7 +9,7 @@ export type Unrouted = "no_value" | "no_rule" | "invalid_topic" | "topic_not_all
 export type AnswerKind = "accepted" | "dropped" | "answered" | "refused" | "failed"
 
 /** The metrics of all pipelines, by their labels. */
-const pipelineFamilies = (registry: MetricRegistry) => ({
+export const pipelineFamilies = (registry: MetricRegistry) => ({
   requests: registry.tallies(
     "hookline_http_requests_total",
     "Answers given, by pipeline and HTTP status; the pipeline is empty for an unknown path.",
@@ -80,13 +79,13 @@ const pipelineFamilies = (registry: MetricRegistry) => ({
   ),
 })
 
-type Families = ReturnType<typeof pipelineFamilies>
+export type Families = ReturnType<typeof pipelineFamilies>
 
 /**
  * Counters of a pipeline; the id "" stands for an unknown path. Reasons are fixed words of Hookline's or the configuration's,
  * never a sender's. With a count of 0 a series begins, so that a rate sees its first event; others begin with theirs.
  */
-class PipelineCounters {
+export class PipelineCounters {
   readonly #all: Families
   readonly #pipeline: string
   // of every event
@@ -185,113 +184,3 @@ class PipelineCounters {
 
 /** What it counts. */
 export type PipelineMetrics = Pick<PipelineCounters, keyof PipelineCounters>
-
-/** Stands for all pipelines without detail; no id of a pipeline. */
-const ALL = "*"
-
-/**
- * Counters of a pipeline without detail, at most twelve series. What has more labels, and the histograms, are counted for
- * all of them together.
- */
-class PipelineTotals extends PipelineCounters {
-  /** undefined: the series has not begun. */
-  readonly counts: { [key: string]: number | undefined } = {
-    "2xx": 0,
-    "4xx": 0,
-    "5xx": 0,
-    accepted: 0,
-    rejected: 0,
-    internal: 0,
-    received: 0,
-    acknowledged: 0,
-    seconds: 0,
-  }
-
-  constructor(all: Families) {
-    super(all, ALL)
-  }
-
-  #add(key: string, count = 1): void {
-    this.counts[key] = (this.counts[key] ?? 0) + count
-  }
-
-  override answered(status: number, count?: number): void {
-    this.#add(status < 400 ? "2xx" : status < 500 ? "4xx" : "5xx", count)
-  }
-
-  override received(bytes: number): void {
-    this.#add("received", bytes)
-  }
-
-  override ended(outcome: OutcomeKind, reason: string, count?: number): void {
-    this.#add(reason === "internal" ? reason : outcome, count)
-  }
-
-  override unverified(_reason: string, mode: "enforce" | "observe", count?: number): void {
-    this.#add(mode, count)
-  }
-
-  override acknowledged(ms: number): void {
-    this.#add("acknowledged")
-    this.#add("seconds", ms / 1000)
-    super.acknowledged(ms)
-  }
-}
-
-/** Keys of `PipelineTotals`, and the labels after the pipeline of their series. */
-const TOTALS = {
-  requests: { "2xx": ["2xx"], "4xx": ["4xx"], "5xx": ["5xx"] },
-  events: {
-    accepted: ["accepted", ""],
-    dropped: ["dropped", ""],
-    rejected: ["rejected", ""],
-    answered: ["answered", ""],
-    internal: ["rejected", "internal"],
-  },
-  received: { received: [] },
-  verificationFailures: { enforce: ["", "enforce"], observe: ["", "observe"] },
-} as const
-
-/** Declares the metrics of pipelines. */
-export function pipelineMetrics(registry: MetricRegistry) {
-  const all = pipelineFamilies(registry)
-  const totals = new Map<string, PipelineTotals>()
-  let hasDetail = (_id: string): boolean => true
-
-  for (const family of ["requests", "events", "received", "verificationFailures"] as const)
-    all[family].others = function* () {
-      for (const [id, { counts }] of totals)
-        for (const [key, labels] of Object.entries<readonly string[]>(TOTALS[family]))
-          if (counts[key] !== undefined) yield [[id, ...labels], new Tally(counts[key])]
-    }
-  registry.reading(
-    {
-      name: "hookline_pipeline_acknowledgement_seconds",
-      help: "Time from the end of a request's body to the broker's acknowledgement, of pipelines without detail.",
-      type: "summary",
-      labels: ["pipeline"],
-    },
-    function* () {
-      for (const [id, { counts }] of totals) {
-        yield [[id], counts["seconds"]!, "_sum"]
-        yield [[id], counts["acknowledged"]!, "_count"]
-      }
-    },
-  )
-  return {
-    events: all.events,
-    acknowledgements: all.acknowledgements,
-    notes: { unanswered: all.unanswered, untrusted_proxy: all.untrustedProxy },
-    /** The handles of a pipeline, the same for every call with its id. */
-    pipeline: once((id: string): PipelineMetrics => {
-      if (id === "" || hasDetail(id)) return new PipelineCounters(all, id)
-      const made = new PipelineTotals(all)
-      totals.set(id, made)
-      return made
-    }),
-    /** Decides which pipelines have detail, of those that are counted from now on. */
-    setDetail(of: (id: string) => boolean): void {
-      hasDetail = of
-    },
-  }
-}

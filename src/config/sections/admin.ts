@@ -144,7 +144,7 @@ export const ADMIN = defineSection({
     metrics_detail: list(text({ doc: "A pipeline's id, or a word." }), {
       default: "auto",
       reload: "live",
-      doc: "Which pipelines have all their metrics: `auto` (all while there are at most 200 pipelines, else none), `all`, `none`, or a list of pipelines. The others have up to twelve series each, and share histograms; see metrics.md. A pipeline that runs keeps its series until a restart.",
+      doc: "Which pipelines have all their metrics: `auto` (all while there are at most 200 pipelines, else none), `all`, `none`, or a list of pipelines. The others have up to fourteen series each, and share histograms; see metrics.md. A pipeline that runs keeps its series until a restart.",
     }),
   },
   check({ values, isGiven, wrong, warn }) {

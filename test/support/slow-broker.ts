@@ -68,7 +68,7 @@ function passLate(client: Socket, broker: Socket, slow: SlowBroker): void {
       const waitMs = lastMs - steadyMs()
       // timers of one time fire in their order
       if (waitMs <= 0 && lateMs === 0) client.write(frame)
-      else setTimeout(() => client.write(frame), waitMs)
+      else setTimeout(() => client.write(frame), Math.max(0, waitMs))
     }
   })
 }

@@ -35,6 +35,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-reconcile",
   "kafka-replay",
   "kafka-rolling-restart",
+  "kafka-slow",
   "kafka-small-requests",
   "kafka-spool",
   "kafka-spool-reload",

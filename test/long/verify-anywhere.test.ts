@@ -182,7 +182,7 @@ console.log(JSON.stringify(await explain(request, { provider: "github", secret: 
   expect(mistakes.map(({ kind }) => kind)).toContain("provider_other")
 })
 
-test("one sender costs at most 15 KB minified, all with secrets 60 KB", async () => {
+test("one sender costs at most 18 KB minified, all with secrets 60 KB", async () => {
   const sizeOf = async (code: string): Promise<number> => {
     writeFileSync(at("entry.js"), code)
     const out = await succeed([
@@ -197,7 +197,7 @@ test("one sender costs at most 15 KB minified, all with secrets 60 KB", async ()
   const one = `import { verify } from "hookline/verify/hmac"
 import { stripe } from "hookline/verify/senders"
 export default (request, secret) => verify(request, { sender: stripe, secret })`
-  expect(await sizeOf(one)).toBeLessThan(15_000)
+  expect(await sizeOf(one)).toBeLessThan(18_000)
   expect(await sizeOf(`export { verify } from "hookline/verify"`)).toBeLessThan(60_000)
 })
 

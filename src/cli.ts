@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import { enterFolder } from "./commands/folder.ts"
 import { holdHangups } from "./commands/interruption.ts"
-import { HooklineError, namesOf } from "./errors.ts"
+import { FAULTS, HooklineError, namesOf } from "./errors.ts"
 import { Unanswered } from "./process/regular-file.ts"
 import { escapeControls } from "./telemetry/escape-controls.ts"
 
@@ -15,7 +15,9 @@ if (!["run", "worker"].includes(process.argv[2] ?? "")) {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     const isTerminalClosed = error.code === "EIO" && process.stdout.isTTY
     if (error.code === "EPIPE" || isTerminalClosed) process.exit(BROKEN_PIPE)
-    throw error
+    const reason = error.code === "ENOSPC" ? "no space is left on its disk" : error.message
+    console.error(`standard output can't be written: ${reason}`)
+    process.exit(FAULTS.log_io.exit)
   })
 }
 if (process.argv[2] === "run") holdHangups()

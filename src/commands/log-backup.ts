@@ -12,6 +12,7 @@ import { DatabaseCopy } from "../storage/database-copy.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
 import { fsyncFile, fsyncFolder } from "../storage/fsync.ts"
+import { ELSEWHERE, writingInto } from "../storage/writing-into.ts"
 import type { StateFlags } from "./common-flags.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { stateFolder } from "./state-folder.ts"
@@ -49,19 +50,28 @@ export function backUpLogs(folder: string, flags: StateFlags): void {
   const sources = sourcesOf(plan, stateFolder(app, flags.state))
   if (sources.length === 0)
     throw new HooklineError("no_input", "there is nothing to back up: no log, spool or position exists yet")
+  const made = new Date().toISOString()
+  const files = writingInto(target, ELSEWHERE, () => copyAll(plan, sources, { target, made }))
+  const sized = files.map((one) => ({ ...one, bytes: statSync(join(target, one.file)).size }))
+  if (flags.json === true) return console.log(JSON.stringify({ folder: target, made, files: sized }, null, 2))
+  const rows = sized.map(({ file, bytes, from }) => [file, `${bytes}`, from])
+  printTable([["FILE", "BYTES", "FROM"], ...rows], [0, 2])
+}
+
+function copyAll(
+  plan: Plan,
+  sources: readonly Source[],
+  { target, made }: { readonly target: string; readonly made: string },
+): readonly BackupFile[] {
   for (const { file } of sources) makePrivateFolder(dirname(join(target, file)))
   const files: BackupFile[] = [
     ...copyDatabases(sources, target),
     ...secretFiles(plan).map((from, at) => copySecret(from, target, `secrets/${at + 1}-${basename(from)}`)),
   ]
-  const made = new Date().toISOString()
   createPrivateFile(join(target, MANIFEST), `${JSON.stringify({ made, files }, null, 2)}\n`)
   fsyncFile(join(target, MANIFEST))
   for (const one of foldersOf(target, files)) fsyncFolder(one)
-  const sized = files.map((one) => ({ ...one, bytes: statSync(join(target, one.file)).size }))
-  if (flags.json === true) return console.log(JSON.stringify({ folder: target, made, files: sized }, null, 2))
-  const rows = sized.map(({ file, bytes, from }) => [file, `${bytes}`, from])
-  printTable([["FILE", "BYTES", "FROM"], ...rows], [0, 2])
+  return files
 }
 
 /** @returns the folder, which does not exist or is empty @throws HooklineError `usage` */

@@ -11,6 +11,7 @@ import { createPrivateFile, makePrivateFolder } from "../storage/private-files.t
 import { fsyncFile, fsyncFolder } from "../storage/fsync.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
 import { MANIFEST, type BackupFile } from "./log-backup.ts"
+import { writingInto } from "../storage/writing-into.ts"
 import { printTable } from "./table.ts"
 
 /** Where the files of each kind are locked. */
@@ -65,7 +66,9 @@ function readManifest(path: string): readonly BackupFile[] {
 
 function copyDurably(from: string, to: string): void {
   // one that exists was left by a restore that was interrupted
-  if (!exists(to)) createPrivateFile(to, "")
-  copyFileSync(from, to)
-  fsyncFile(to)
+  writingInto(to, "free space, and restore again", () => {
+    if (!exists(to)) createPrivateFile(to, "")
+    copyFileSync(from, to)
+    fsyncFile(to)
+  })
 }

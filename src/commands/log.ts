@@ -14,6 +14,7 @@ import { isDamage, logIn, openForReading, pragma } from "../storage/database-fil
 import { makePrivateFolder } from "../storage/private-files.ts"
 import { fsyncFolder } from "../storage/fsync.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
+import { ELSEWHERE, writingInto } from "../storage/writing-into.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { printTable } from "./table.ts"
 import { checkEmpty } from "./log-backup.ts"
@@ -63,22 +64,8 @@ export function rescueLog(folder: string, flags: LogFlags): void {
   const target = checkEmpty(resolve(folder))
   const unlock = lockForWriting(logIn(directory))
   try {
-    makePrivateFolder(target)
-    const lost: UnreadRecords[] = []
-    using copy = new LogCopy(directory, logIn(target).file, "rescue")
-    copy.source.begin()
-    copy.copyTables()
-    const bar = startProgressBar(copy.bytes)
-    copy.copyRecords(
-      (bytes) => bar?.increment(bytes),
-      (records) => lost.push(records),
-    )
-    bar?.stop()
-    copy.close()
-    const left = [groupsIn, dedupeFileIn].flatMap((at) => copyIfReadable(at, directory, target) ?? [])
-    fsyncFolder(target)
+    const { records, lost, left } = writingInto(target, ELSEWHERE, () => rescue(directory, target))
     if (lost.length > 0) process.exitCode = 1
-    const { records } = copy
     if (flags.json === true)
       return console.log(JSON.stringify({ folder: target, records, lost: lost.map(asJson), left }, null, 2))
     console.log(`${counted(records, "record")} copied to ${target}`)
@@ -88,6 +75,25 @@ export function rescueLog(folder: string, flags: LogFlags): void {
   } finally {
     unlock()
   }
+}
+
+/** @returns how many records were copied, those that can't be read, and why other files were not copied */
+function rescue(directory: string, target: string) {
+  makePrivateFolder(target)
+  const lost: UnreadRecords[] = []
+  using copy = new LogCopy(directory, logIn(target).file, "rescue")
+  copy.source.begin()
+  copy.copyTables()
+  const bar = startProgressBar(copy.bytes)
+  copy.copyRecords(
+    (bytes) => bar?.increment(bytes),
+    (records) => lost.push(records),
+  )
+  bar?.stop()
+  copy.close()
+  const left = [groupsIn, dedupeFileIn].flatMap((at) => copyIfReadable(at, directory, target) ?? [])
+  fsyncFolder(target)
+  return { records: copy.records, lost, left }
 }
 
 /** @returns why it was not copied, if it exists */

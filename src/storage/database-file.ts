@@ -5,6 +5,7 @@ import { HooklineError } from "../errors.ts"
 import { whyRefused } from "../process/paths.ts"
 import { limitOf } from "../process/limits.ts"
 import type { Logger } from "../telemetry/log.ts"
+import { lacksInodes, NO_INODES } from "./inodes.ts"
 import { looseMode, makeIgnoredFolder, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
 import { fsyncFolder, fsyncParents } from "./fsync.ts"
 import { checkpointAll, HeldByReaders, rewriteWal } from "./recovery.ts"
@@ -230,7 +231,7 @@ function whyNotOpened(file: string): string | undefined {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") return whyRefused(error, path)
     }
   }
-  return undefined
+  return lacksInodes(file) ? NO_INODES : undefined
 }
 
 /** For operators: what went wrong, and what to do. */

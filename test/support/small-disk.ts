@@ -12,10 +12,15 @@ export interface SmallDisk extends Disposable {
   makeReadOnly(): void
 }
 
-/** Mounts a tmpfs on a folder, which is made. Undefined where that is not permitted, which is recorded. */
-export function mountSmallDisk(path: string, mebibytes = 8): SmallDisk | undefined {
+/**
+ * Mounts a tmpfs on a folder, which is made. Undefined where that is not permitted, which is recorded.
+ *
+ * @param inodes of it and its files; 0: any number
+ */
+export function mountSmallDisk(path: string, mebibytes = 8, inodes = 0): SmallDisk | undefined {
   mkdirSync(path)
-  const mount = ["mount", "-t", "tmpfs", "-o", `size=${mebibytes}m`, "hookline-test", path]
+  const options = `size=${mebibytes}m,nr_inodes=${inodes}`
+  const mount = ["mount", "-t", "tmpfs", "-o", options, "hookline-test", path]
   if (process.platform !== "linux" || !Bun.spawnSync(mount, { stderr: "ignore" }).success) {
     skipsFor("mounting a tmpfs is not permitted")
     return undefined

@@ -290,6 +290,7 @@ describe.skipIf(!(await canStartKafka()))("a topic that Kafka does not have", ()
     using own = temporaryFolder()
     await using service = await startHookline(
       `[connection:kafka]\nbootstrap_servers = ${kafka.bootstrapServers}\n${pipeline("missing", "kafka", "")}
+[connection:spooled]\nbootstrap_servers = ${kafka.bootstrapServers}\nspool = s.sqlite\n${pipeline("kept", "spooled", "")}
 [admin]\nlisten = 127.0.0.1:${await freePort()}\ncapture = refused\n`,
       { folder: own.path },
     )
@@ -299,5 +300,16 @@ describe.skipIf(!(await canStartKafka()))("a topic that Kafka does not have", ()
     await service.logged((line) => line["pipeline"] === "missing" && named.test(JSON.stringify(line)))
     await until("the overview says so", async () => named.test(await overviewText("missing", service)))
     for (const it of [["status"], ["verify", "--last"]]) expect(await command(it, own)).toMatch(named)
+
+    // behind a spool its events are accepted, and the log does not say that they are rejected
+    expect((await fetch(service.urls["kept"]!, { method: "POST", body: BODY })).status).toBe(200)
+    const line = await service.logged(({ topic, msg }) => topic === "kept" && /does not exist/.test(msg))
+    expect(line).toMatchObject({
+      level: "warn",
+      msg: expect.stringMatching(/^events of this topic are spooled: /),
+    })
+    await until("status says so", async () =>
+      /^spooled +1 +partly ready: topic kept does not exist/m.test(await command(["status"], own)),
+    )
   })
 })

@@ -27,6 +27,27 @@ test("without a near name all are listed", () => {
   expect(suggest("queue", [], String)).toBe("")
 })
 
+const MANY = [
+  "port",
+  "path",
+  "host",
+  "max_body_bytes",
+  "rate_limit",
+  "rate_burst",
+  "tls_key",
+  "allow",
+  "directory",
+  "id",
+]
+
+test.each([
+  ["dir", "directory, id and port"],
+  ["maximum_body_size", "max_body_bytes, rate_burst and rate_limit"],
+  ["limit_of_rate", "rate_limit, rate_burst and port"],
+])("of many names the nearest three to %s are named", (word, three) => {
+  expect(suggest(word, MANY, String)).toBe(`; the nearest of 10 are ${three}`)
+})
+
 test("words are joined as in a sentence", () => {
   expect(enumerate([])).toBe("")
   expect(enumerate(["a"])).toBe("a")

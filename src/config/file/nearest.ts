@@ -33,13 +33,15 @@ export function suggest(
 
 const FEW = 9
 const NEAREST = 3
+const LEAST_PART = 3
 
-/** Some candidates, those that share a word with the given one first, then by edit distance. */
+/** Some candidates: those that share a word with the given one, or contain it, first; then by edit distance. */
 function nearestFew(word: string, candidates: readonly string[]): readonly string[] {
   const wordsOf = (name: string): ReadonlySet<string> => new Set(name.toLowerCase().split(/[^a-z0-9]+/))
   const words = wordsOf(word)
   const ranked = candidates.map((name) => {
-    const shared = wordsOf(name).intersection(words).size
+    const isPart = word.length >= LEAST_PART && name.toLowerCase().includes(word.toLowerCase())
+    const shared = wordsOf(name).intersection(words).size + (isPart ? 1 : 0)
     return { name, shared, distance: editDistance(word.toLowerCase(), name.toLowerCase()) }
   })
   return ranked

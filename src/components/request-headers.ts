@@ -4,7 +4,8 @@ import { OF_THE_CONNECTION } from "../http/submission.ts"
 import type { Event } from "../pipeline/event.ts"
 import { headerBytes } from "../senders/header-text.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { isTokenName, maskValue } from "../verify/explain/mask-text.ts"
+import { maskUrlsAndForms } from "../verify/explain/mask-plain.ts"
+import { isTokenName } from "../verify/explain/secret-names.ts"
 import { eventHeaders, type KnownSender } from "../verify/presets/event-locations.ts"
 
 /** Most headers of a request in its record, and their bytes, names included. */
@@ -48,7 +49,7 @@ export const allHeadersOf =
       ofConnection?.includes(name) ||
       name === sender?.covers?.credential?.header ||
       isTokenName(name) ||
-      maskValue(value) !== value ||
+      maskUrlsAndForms(value) !== value ||
       OWN.test(name) ||
       isTaken(name)
         ? []

@@ -147,10 +147,10 @@ export function custom<T, D extends Declared, C = T>(
   } as unknown as Parsed<T, D, C>
 }
 
-/** A value as messages quote it: on one line, shortened, without the user and password of a URL. */
+/** A value as messages quote it: on one line, shortened, without the user, the password and the query of a URL. */
 export function quote(value: unknown): string {
   if (typeof value === "string") {
-    const text = value.replace(/:\/\/[^/]*@/, "://…@")
+    const text = value.replace(/:\/\/[^/]*@/, "://…@").replace(/(:\/\/[^?]*\?)[^]+/, "$1…")
     return JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text)
   }
   if (Array.isArray(value)) return "a list"

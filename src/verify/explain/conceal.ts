@@ -2,7 +2,7 @@ import { maskedUrl, outlineOfQuery } from "../../outgoing/shown-url.ts"
 import type { VerifierSettings } from "../schemes/family.ts"
 import { literally } from "../schemes/mac.ts"
 import type { Explanation, SignedRequest } from "../verifier.ts"
-import { maskQuery } from "./mask-text.ts"
+import { maskQuery } from "./mask-form.ts"
 import { digestsIn } from "./signatures.ts"
 
 /** Removes secrets from a text before it is shown. */
@@ -25,9 +25,14 @@ export function concealer({
 /**
  * The URL of a request without user information, nor what has the name or form of a credential in its query. A query that is
  * not the request's own is of `public_url`, a setting, of which no value is shown.
+ *
+ * @param inner masks the text of a parameter
  */
-export function shownUrlOf({ url, query }: Pick<SignedRequest, "url" | "query">): string {
-  return maskedUrl(url, (it) => (it === query ? maskQuery(it) : outlineOfQuery(it)))
+export function shownUrlOf(
+  { url, query }: Pick<SignedRequest, "url" | "query">,
+  inner?: (text: string) => string,
+): string {
+  return maskedUrl(url, (it) => (it === query ? maskQuery(it, inner) : outlineOfQuery(it)))
 }
 
 /** Hides user information and what may be secret in the query of a request's URL, also where a signed text spells it otherwise. */

@@ -103,6 +103,17 @@ test.each([
   "a",
   " ",
   "\\",
+  "a=\n",
+  "a: ",
+  "#a=",
+  "{a:",
+  '{"a":1}',
+  "{//",
+  "/*",
+  "<token>",
+  "--a\r\nb:c\r\n",
+  "-----BEGIN PRIVATE KEY-----",
+  "A\n",
 ])("a body of nothing but %p is masked in time in proportion to its length", async (part) => {
   const startMs = performance.now()
   await maskRequest(toRequest({ body: part.repeat(1_000_000 / part.length) }), [], NOW)

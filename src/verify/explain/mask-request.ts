@@ -4,7 +4,9 @@ import { WrongSetting } from "../schemes/family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import type { SignedRequest } from "../verifier.ts"
 import { concealer, shownUrlOf, type Conceal } from "./conceal.ts"
-import { hidden, isSignatureName, isTokenName, maskText, maskValue } from "./mask-text.ts"
+import { maskForms } from "./mask-plain.ts"
+import { maskText, maskValue } from "./mask-text.ts"
+import { hidden, isSignatureName, isTokenName } from "./secret-names.ts"
 import { isToken } from "./report.ts"
 
 /** A signature or token is no shorter. */
@@ -27,7 +29,7 @@ export async function maskRequest(
     name,
     maskHeader(name, headerText(value), mask),
   ])
-  const url = known(shownUrlOf(request))
+  const url = known(maskForms(shownUrlOf(request, maskText)))
   return { url, headers, body: maskBytes(request.body, (text) => maskText(known(text))) }
 }
 

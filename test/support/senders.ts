@@ -495,7 +495,9 @@ export const sendersWith = (jwksUrl: string): { readonly [name: string]: Sender 
     signs: "nothing",
     toleranceS: 9 * 3600,
     send: (body, ms) => {
-      const signature = { timestamp: seconds(ms), token: "t0k3n", signature: hex256(`${seconds(ms)}t0k3n`) }
+      // of each second another one, as the body is
+      const token = `t0k3n${seconds(ms)}`
+      const signature = { timestamp: seconds(ms), token, signature: hex256(`${seconds(ms)}${token}`) }
       return { body: JSON.stringify({ ...JSON.parse(body), signature }) }
     },
   },

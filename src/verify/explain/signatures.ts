@@ -20,12 +20,15 @@ export function digestsIn(text: string): Digest[] {
       /^(?:[0-9a-f]{2})+$/i.test(token) && (SIZES.includes(token.length / 2) || token.startsWith("30"))
     const bytes = Buffer.from(token, isHex ? "hex" : "base64")
     if (!SIZES.includes(bytes.length) && bytes[0] !== 0x30) continue
-    // each of the sizes has padding in base64
-    const encoding = isHex ? "hex" : token.endsWith("=") || /[+/]/.test(token) ? "base64" : "base64url"
+    const encoding = isHex ? "hex" : isBase64Url(token, bytes) ? "base64url" : "base64"
     digests.push({ start: index, end: index + token.length, bytes, encoding })
   }
   return digests.slice(0, MOST_SIGNATURES)
 }
+
+/** Whether a text lacks the padding of base64, or has its other characters; one that needs no padding may be either. */
+const isBase64Url = (token: string, { length }: Uint8Array): boolean =>
+  /[-_]/.test(token) || (length % 3 !== 0 && !/[+/=]/.test(token))
 
 /**
  * Headers with one mistake undone: a duplicate, another spelling of the signature, another header.

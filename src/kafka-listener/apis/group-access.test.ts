@@ -45,7 +45,8 @@ const log = { whenOpen: () => undefined, topic: () => topic, has: () => true, so
 
 /** Serves a request in the newest version that names topics, unless another is given. */
 async function ask(user: string, api: Api, request: object, version = rangeOf(api.versions)[1]) {
-  const serving = { groups, log, authentication: authenticated(user), failed: expect.unreachable }
+  const { signal } = new AbortController()
+  const serving = { groups, log, authentication: authenticated(user), failed: expect.unreachable, signal }
   const parts = await answer(requestOf(api, version, request), serving as unknown as Serving)
   return responseIn(api, version, parts)
 }

@@ -42,7 +42,7 @@ export const offsetCommit = served(OffsetCommit, async (request, context) => {
     }
   })
   const changes = [...committed.values()]
-  const hasRoom = groups.hasRoomFor(changes)
+  const hasRoom = groups.hasRoomFor(changes, context.authentication.groupUser)
   if (changes.length === 0 || (hasRoom && (await groups.commit(changes)))) return { topics: answered }
   const errorCode = hasRoom ? ERROR.COORDINATOR_NOT_AVAILABLE : ERROR.INVALID_COMMIT_OFFSET_SIZE
   const failed = answered.map((topic) => ({
@@ -59,7 +59,8 @@ function mayCommit(request: RequestOf<typeof OffsetCommit>, context: Context): n
   if (groupId === "") return ERROR.INVALID_GROUP_ID
   const refused = checkGroup(groupId, context)
   if (refused !== ERROR.NONE) return refused
-  const group = generation < 0 ? groups.findOrMake(groupId) : groups.find(groupId)
+  const group =
+    generation < 0 ? groups.findOrMake(groupId, context.authentication.groupUser) : groups.find(groupId)
   if (group === undefined) return generation < 0 ? ERROR.GROUP_MAX_SIZE_REACHED : ERROR.ILLEGAL_GENERATION
   if (generation < 0 && group.state === "Empty") return ERROR.NONE
   const errorCode = group.check(memberId, groupInstanceId, generation)

@@ -30,13 +30,17 @@ function groupOf(context: Context, groupId: string): Group | number {
 
 export const joinGroup = served(JoinGroup, async (request, context) => {
   const { groupId, memberId, groupInstanceId: instanceId, sessionTimeoutMs, protocolType } = request
-  const { groups, version, clientId, clientHost } = context
+  const { groups, version, clientId, clientHost, authentication, signal } = context
   const refused = (errorCode: number) => ({ errorCode, memberId, protocolName: "" })
   if (groupId === "") return refused(ERROR.INVALID_GROUP_ID)
   const errorCode = checkGroup(groupId, context)
   if (errorCode !== ERROR.NONE) return refused(errorCode)
   if (sessionTimeoutMs < 1 || sessionTimeoutMs > MAX_SESSION_MS) return refused(ERROR.INVALID_SESSION_TIMEOUT)
-  const group = memberId === "" ? groups.findOrMake(groupId) : groups.find(groupId)
+  const isSettled = groups.find(groupId)?.wasStable === true
+  const mayJoin = memberId !== "" || isSettled || groups.unsettled.hasRoom(signal)
+  const by = authentication.groupUser
+  const made = memberId === "" && mayJoin ? groups.findOrMake(groupId, by) : undefined
+  const group = memberId === "" ? made : groups.find(groupId)
   if (group === undefined)
     return refused(memberId === "" ? ERROR.GROUP_MAX_SIZE_REACHED : ERROR.UNKNOWN_MEMBER_ID)
   const rebalanceTimeoutMs = request.rebalanceTimeoutMs < 0 ? sessionTimeoutMs : request.rebalanceTimeoutMs
@@ -47,10 +51,13 @@ export const joinGroup = served(JoinGroup, async (request, context) => {
   }))
   const before = group.members.get(memberId)?.protocols ?? []
   const more = MEMBER_BYTES + clientId.length + protocolBytes(protocols) - protocolBytes(before)
-  if (more > 0 && !groups.hasRoom(more)) return refused(ERROR.GROUP_MAX_SIZE_REACHED)
+  if (more > 0 && !groups.hasRoom(more, { ...by, user: group.owner }))
+    return refused(ERROR.GROUP_MAX_SIZE_REACHED)
   const { promise, resolve } = Promise.withResolvers<Joined>()
   const member = { memberId, instanceId, clientId, clientHost, sessionTimeoutMs, rebalanceTimeoutMs }
-  group.join({ ...member, protocolType, protocols, needsId: version >= 4 }, steadyMs(), resolve)
+  const joining = { ...member, protocolType, protocols, needsId: version >= 4 }
+  const newId = group.join(joining, steadyMs(), resolve)
+  if (newId !== undefined && !group.wasStable) groups.unsettled.add(group, newId, signal)
   const { generation, protocol = "", ...joined } = await promise
   return { ...joined, generationId: generation, protocolName: protocol }
 })
@@ -60,7 +67,8 @@ export const syncGroup = served(SyncGroup, async (request, context) => {
   const group = groupOf(context, groupId)
   if (typeof group === "number") return { errorCode: group }
   const bytes = assignments.reduce((sum, { assignment }) => sum + assignment.length, 0)
-  if (bytes > 0 && !context.groups.hasRoom(bytes)) return { errorCode: ERROR.GROUP_MAX_SIZE_REACHED }
+  const by = { ...context.authentication.groupUser, user: group.owner }
+  if (bytes > 0 && !context.groups.hasRoom(bytes, by)) return { errorCode: ERROR.GROUP_MAX_SIZE_REACHED }
   const { promise, resolve } = Promise.withResolvers<Synced>()
   group.sync(memberId, groupInstanceId, generationId, assignments, steadyMs(), resolve)
   const { protocolType, protocol: protocolName } = group

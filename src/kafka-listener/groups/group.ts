@@ -2,8 +2,9 @@ import type { GroupSnapshot } from "../log.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import {
   chosen,
-  isCommon,
+  fits,
   isSame,
+  joinedAs,
   kept,
   newMember,
   newMemberId,
@@ -42,6 +43,10 @@ export class Group {
   changedMs = 0
   protocolType = ""
   protocol = ""
+  /** The user that made it, or used it first since the start; undefined: nobody authenticates. */
+  owner: string | undefined
+  /** Whether all members of a generation have had their assignments. */
+  wasStable = false
   #leader = ""
   /** End of the current state, where members must act in it. */
   #untilMs = Number.POSITIVE_INFINITY
@@ -51,28 +56,33 @@ export class Group {
     this.#changed = changed
   }
 
-  /** @param join answered now, or once the others have joined */
-  join(joining: Joining, nowMs: number, join: (joined: Joined) => void): void {
+  /**
+   * @param join answered now, or once the others have joined
+   * @returns the id of a new member, or one given out; undefined: there is none
+   */
+  join(joining: Joining, nowMs: number, join: (joined: Joined) => void): string | undefined {
     const { memberId, instanceId, needsId } = joining
-    const refuse = (errorCode: number, id = memberId): void => join({ errorCode, memberId: id })
-    if (!this.#fits(joining)) return refuse(ERROR.INCONSISTENT_GROUP_PROTOCOL)
+    const refuse = (errorCode: number): undefined => void join({ errorCode, memberId })
+    if (!fits(joining, this)) return refuse(ERROR.INCONSISTENT_GROUP_PROTOCOL)
     const ofInstance = this.#ofInstance(instanceId)
     if (ofInstance !== undefined && memberId !== "" && ofInstance.memberId !== memberId)
       return refuse(ERROR.FENCED_INSTANCE_ID)
     if (ofInstance !== undefined && memberId === "") return this.#replace(ofInstance, joining, nowMs, join)
     const known = this.members.get(memberId)
-    if (known !== undefined) return this.#rejoin(known, joining, nowMs, join)
+    if (known !== undefined) return void this.#rejoin(known, joining, nowMs, join)
     if (memberId !== "" && !this.pendingIds.delete(memberId)) return refuse(ERROR.UNKNOWN_MEMBER_ID)
     const id = memberId === "" ? newMemberId(joining) : memberId
     if (memberId === "" && instanceId === null && needsId) {
       this.pendingIds.set(id, nowMs + joining.sessionTimeoutMs)
-      return refuse(ERROR.MEMBER_ID_REQUIRED, id)
+      join({ errorCode: ERROR.MEMBER_ID_REQUIRED, memberId: id })
+      return id
     }
     const member = newMember(joining, id, nowMs)
     member.joining = join
     if (this.members.size === 0) this.protocolType = joining.protocolType
     this.members.set(id, member)
     this.#prepare(nowMs)
+    return id
   }
 
   /** @param sync answered now, or once the leader has assigned */
@@ -100,6 +110,7 @@ export class Group {
       if (one !== undefined) one.assignment = new Uint8Array(assignment)
     }
     this.#setState("Stable", Number.POSITIVE_INFINITY)
+    this.wasStable = true
     this.#changed()
     for (const one of this.members.values()) {
       one.syncing?.({ errorCode: ERROR.NONE, assignment: one.assignment })
@@ -125,6 +136,13 @@ export class Group {
     if (member === undefined) return this.pendingIds.delete(memberId) ? ERROR.NONE : ERROR.UNKNOWN_MEMBER_ID
     this.#remove([member], nowMs)
     return ERROR.NONE
+  }
+
+  /** Removes members that are gone, and takes back ids that were given out. */
+  abandon(memberIds: Iterable<string>, nowMs: number): void {
+    const gone = [...memberIds].flatMap((id) => this.members.get(id) ?? [])
+    for (const id of memberIds) this.pendingIds.delete(id)
+    if (gone.length > 0) this.#remove(gone, nowMs)
   }
 
   /** Whether a request may come from this member of this generation: an error code. */
@@ -171,6 +189,7 @@ export class Group {
 
   restore({ leader, members, ...kept }: GroupSnapshot, nowMs: number): void {
     Object.assign(this, kept)
+    this.wasStable = true
     this.#leader = leader
     for (const one of members) {
       const member = newMember(one, one.memberId, nowMs)
@@ -183,14 +202,6 @@ export class Group {
   #setState(state: GroupState, untilMs: number): void {
     this.state = state
     this.#untilMs = untilMs
-  }
-
-  /** Whether a joining member has a protocol in common with all others. */
-  #fits({ protocolType, protocols, memberId }: Joining): boolean {
-    const others = [...this.members.values()].filter((one) => one.memberId !== memberId)
-    if (protocols.length === 0 || protocolType === "") return false
-    if (others.length === 0) return true
-    return protocolType === this.protocolType && protocols.some(({ name }) => isCommon(name, others))
   }
 
   #rejoin(member: Member, joining: Joining, nowMs: number, join: (joined: Joined) => void): void {
@@ -208,7 +219,7 @@ export class Group {
   }
 
   /** A static member that was started again takes the place of what it was before. */
-  #replace(before: Member, joining: Joining, nowMs: number, join: (joined: Joined) => void): void {
+  #replace(before: Member, joining: Joining, nowMs: number, join: (joined: Joined) => void): string {
     const memberId = newMemberId(joining)
     before.joining?.({ errorCode: ERROR.FENCED_INSTANCE_ID, memberId: before.memberId })
     before.syncing?.({ errorCode: ERROR.FENCED_INSTANCE_ID })
@@ -222,10 +233,12 @@ export class Group {
       this.#changed()
       // a leader would assign anew: it gets the id from before
       const joined = this.#joined(member)
-      return join(wasLeader ? { ...joined, leader: before.memberId, members: [] } : joined)
+      join(wasLeader ? { ...joined, leader: before.memberId, members: [] } : joined)
+      return memberId
     }
     member.joining = join
     this.#prepare(nowMs)
+    return memberId
   }
 
   #remove(gone: readonly Member[], nowMs: number): void {
@@ -275,22 +288,7 @@ export class Group {
   }
 
   #joined(member: Member): Joined {
-    const { memberId } = member
-    const isLeader = memberId === this.#leader
-    const members = [...this.members.values()].map((one) => ({
-      memberId: one.memberId,
-      groupInstanceId: one.instanceId,
-      metadata: one.protocols.find(({ name }) => name === this.protocol)?.metadata ?? NO_ASSIGNMENT,
-    }))
-    return {
-      errorCode: ERROR.NONE,
-      memberId,
-      generation: this.generation,
-      protocolType: this.protocolType,
-      protocol: this.protocol,
-      leader: this.#leader,
-      members: isLeader ? members : [],
-    }
+    return joinedAs(member, { ...this, leader: this.#leader })
   }
 
   #ofInstance(instanceId: string | null): Member | undefined {

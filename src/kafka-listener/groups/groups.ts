@@ -3,27 +3,13 @@ import { RetentionClock } from "../../clock/retention-clock.ts"
 import { LIMITS } from "../limits.ts"
 import type { CommittedOffset, GroupChanges } from "../log.ts"
 import { Group } from "./group.ts"
-import { memberBytes, MEMBER_BYTES } from "./member.ts"
+import { ANYBODY, groupBytes, offsetBytes } from "./memory.ts"
+import { UnsettledGroups } from "./unsettled.ts"
 
 /** By topic and partition. */
 type CommittedOffsets = Map<string, Map<number, CommittedOffset>>
 
 const MAX_GROUPS = 10_000
-
-/** What a group without members counts for. */
-const GROUP_BYTES = 512
-
-/** What a group takes in memory, about. */
-function groupBytes({ id, protocolType, pendingIds, members }: Group): number {
-  let bytes = GROUP_BYTES + id.length + protocolType.length
-  for (const pending of pendingIds.keys()) bytes += MEMBER_BYTES + pending.length
-  for (const member of members.values()) bytes += memberBytes(member)
-  return bytes
-}
-
-/** What a committed offset takes in memory, about. */
-const offsetBytes = (committed: CommittedOffset | undefined): number =>
-  committed === undefined ? 0 : 256 + committed.metadata.length
 
 const TICK_MS = 100
 /** As Kafka's offsets.retention.minutes and offsets.retention.check.interval.ms. */
@@ -71,6 +57,11 @@ export class Groups {
   readonly #groups = new Map<string, Group>()
   readonly #offsets = new Map<string, CommittedOffsets>()
   #offsetBytes = 0
+  readonly #offsetBytesOf = new Map<string, number>()
+  /** Those that may end with a connection. */
+  readonly unsettled = new UnsettledGroups((group) => {
+    if (!group.isActive && !this.#offsets.has(group.id)) void this.delete(group.id)
+  })
   readonly #write: (changes: GroupChanges) => void
   readonly #expired: (groups: readonly string[]) => void
   readonly #now: () => number
@@ -141,18 +132,29 @@ export class Groups {
     return this.#groups.get(id)
   }
 
-  /** undefined: there are too many. */
-  findOrMake(id: string): Group | undefined {
-    const found = this.#groups.get(id)
-    if (found !== undefined) return found
-    return this.#groups.size < MAX_GROUPS && this.hasRoom(id.length) ? this.#make(id) : undefined
+  /** undefined: there are too many, or the user has its share of them. */
+  findOrMake(id: string, by = ANYBODY): Group | undefined {
+    let group = this.#groups.get(id)
+    if (group === undefined) {
+      const own = [...this.#groups.values()].filter(({ owner }) => owner === by.user).length
+      const isMany = this.#groups.size >= MAX_GROUPS || own >= MAX_GROUPS / by.users
+      if (isMany || !this.hasRoom(id.length, by)) return undefined
+      group = this.#make(id)
+    }
+    group.owner ??= by.user
+    return group
   }
 
-  /** Whether groups and members may take this many more bytes. */
-  hasRoom(bytes: number): boolean {
+  /** Whether groups and members, those of the user's groups among them, may take this many more bytes. */
+  hasRoom(bytes: number, { user, users } = ANYBODY): boolean {
     let left = LIMITS.groupBytes - bytes
-    for (const group of this.#groups.values()) left -= groupBytes(group)
-    return left >= 0
+    let own = LIMITS.groupBytes / users - bytes
+    for (const group of this.#groups.values()) {
+      const taken = groupBytes(group)
+      left -= taken
+      if (group.owner === user) own -= taken
+    }
+    return left >= 0 && own >= 0
   }
 
   offset(groupId: string, topic: string, partition: number): CommittedOffset | undefined {
@@ -165,11 +167,15 @@ export class Groups {
   }
 
   /** Whether offsets may be kept: those that take the place of others of their size always. */
-  hasRoomFor(changes: GroupChanges["offsets"]): boolean {
+  hasRoomFor(changes: GroupChanges["offsets"], { user, users } = ANYBODY): boolean {
     let more = 0
     for (const [id, topic, partition, committed] of changes)
       more += offsetBytes(committed) - offsetBytes(this.offset(id, topic, partition))
-    return more <= 0 || this.#offsetBytes + more <= LIMITS.offsetBytes
+    const [all, share] = [this.#offsetBytes + more, LIMITS.offsetBytes / users]
+    if (more <= 0 || all <= share) return true
+    let own = more
+    for (const [id, bytes] of this.#offsetBytesOf) if (this.#groups.get(id)?.owner === user) own += bytes
+    return all <= LIMITS.offsetBytes && own <= share
   }
 
   /** Commits offsets, or deletes them. Resolves with whether they are durable; if not, nothing has changed. */
@@ -257,7 +263,11 @@ export class Groups {
   #apply([id, topic, partition, committed]: GroupChanges["offsets"][number]): void {
     const offsets: CommittedOffsets = this.#offsets.get(id) ?? new Map()
     const ofTopic = offsets.get(topic) ?? new Map<number, CommittedOffset>()
-    this.#offsetBytes += offsetBytes(committed) - offsetBytes(ofTopic.get(partition))
+    const more = offsetBytes(committed) - offsetBytes(ofTopic.get(partition))
+    this.#offsetBytes += more
+    const bytes = (this.#offsetBytesOf.get(id) ?? 0) + more
+    if (bytes > 0) this.#offsetBytesOf.set(id, bytes)
+    else this.#offsetBytesOf.delete(id)
     if (committed === undefined) ofTopic.delete(partition)
     else ofTopic.set(partition, committed)
     if (ofTopic.size === 0) offsets.delete(topic)

@@ -1,3 +1,4 @@
+import { ERROR } from "../protocol/error-codes.ts"
 import { randomUUID } from "node:crypto"
 import type { DescribedMember, KeptMember, Protocol } from "../log.ts"
 import { ByteReader, Malformed } from "../protocol/byte-reader.ts"
@@ -107,4 +108,43 @@ export function chosen(members: readonly Member[]): string {
     votes.set(best, (votes.get(best) ?? 0) + 1)
   }
   return [...votes].toSorted(([, a], [, b]) => b - a)[0]![0]
+}
+
+/** Whether a joining member has a protocol in common with all others of its group. */
+export function fits(
+  { protocolType, protocols, memberId }: Joining,
+  group: { readonly members: ReadonlyMap<string, Member>; readonly protocolType: string },
+): boolean {
+  const others = [...group.members.values()].filter((one) => one.memberId !== memberId)
+  if (protocols.length === 0 || protocolType === "") return false
+  if (others.length === 0) return true
+  return protocolType === group.protocolType && protocols.some(({ name }) => isCommon(name, others))
+}
+
+/** What a member is answered once its group has a generation. */
+export function joinedAs(
+  { memberId }: Member,
+  group: {
+    readonly leader: string
+    readonly members: ReadonlyMap<string, Member>
+    readonly generation: number
+    readonly protocolType: string
+    readonly protocol: string
+  },
+): Joined {
+  const { generation, protocolType, protocol, leader } = group
+  const members = [...group.members.values()].map((one) => ({
+    memberId: one.memberId,
+    groupInstanceId: one.instanceId,
+    metadata: one.protocols.find(({ name }) => name === protocol)?.metadata ?? NO_ASSIGNMENT,
+  }))
+  return {
+    errorCode: ERROR.NONE,
+    memberId,
+    generation,
+    protocolType,
+    protocol,
+    leader,
+    members: memberId === leader ? members : [],
+  }
 }

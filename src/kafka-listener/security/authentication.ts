@@ -1,3 +1,4 @@
+import type { GroupUser } from "../groups/memory.ts"
 import { hasPassword, type ScramHash, type Users } from "./credentials.ts"
 import { ScramServer, type SaslStep } from "./scram.ts"
 
@@ -20,6 +21,7 @@ export class ClientAuthentication {
   readonly mechanisms: readonly string[]
   #step: ((message: Uint8Array) => SaslStep) | undefined
   #isBare = false
+  #user: string | undefined
   /** Patterns of the groups that the client may use; undefined: all. */
   #groups: readonly string[] | undefined
   state: "none" | "begun" | "done" | "refused"
@@ -59,10 +61,16 @@ export class ClientAuthentication {
     const step = this.state === "begun" ? this.#step!(message) : "refused"
     if (step === "refused") this.state = "refused"
     else if (step.user !== undefined) {
+      this.#user = step.user
       this.#groups = this.#users!.byName.get(step.user)!.groups
       this.state = "done"
     }
     return step
+  }
+
+  /** Who uses groups, and how many may. */
+  get groupUser(): GroupUser {
+    return { user: this.#user, users: Math.max(1, this.#users?.byName.size ?? 1) }
   }
 
   /** Whether the client may use a consumer group. */

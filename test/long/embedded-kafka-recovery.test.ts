@@ -144,6 +144,7 @@ describe.each(clients.map((client) => [client.name, client] as const))("%s", (_,
     await consumer.said(key(first))
     await consumer.said(key(await post()))
     expect(running.log.filter(({ level }) => level === "warn").map(({ msg }) => msg)).toEqual([
+      expect.stringContaining("kafka_listen: every user of this machine"),
       expect.stringContaining("the consumer groups are of another log"),
     ])
   })

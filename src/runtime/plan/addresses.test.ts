@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test"
 import * as fc from "fast-check"
-import { conflictOf, conflictsIn, type PlannedAddress } from "./addresses.ts"
+import { inSlices } from "../../clock/slices.ts"
+import { conflictOf, conflictsIn, lookedUp, type PlannedAddress } from "./addresses.ts"
 
 const address = fc
   .record({
@@ -46,5 +47,19 @@ test("an address conflicts with the first earlier one that comparing each finds,
       }
     }),
     { numRuns: 5000 },
+  )
+})
+
+test("names of hosts to listen on are looked up off the event loop, each once, and for some seconds at most", async () => {
+  const asked: string[] = []
+  const find = async (name: string): Promise<unknown> => {
+    asked.push(name)
+    if (name === "unknown.test") throw new Error("not found")
+    return name === "silent.test" ? new Promise(() => {}) : undefined
+  }
+  await inSlices(lookedUp(["127.0.0.1", "::1", "localhost", "localhost", "unknown.test"], find))
+  expect(asked).toEqual(["localhost", "unknown.test"])
+  await expect(inSlices(lookedUp(["silent.test"], find, 20))).rejects.toThrow(
+    "can't listen on silent.test: no name server has answered for 0.02 s; name an address",
   )
 })

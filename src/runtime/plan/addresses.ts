@@ -1,9 +1,12 @@
+import { lookup } from "node:dns/promises"
+import { isIP } from "node:net"
+import { within } from "../../clock/clock.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import { hostKey, isInUse, pathKey, type EndpointOptions } from "../../config/sections/endpoint.ts"
-import { OptionError } from "../../errors.ts"
+import { HooklineError, OptionError } from "../../errors.ts"
 import { checkFree } from "../../http/listener.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
 
@@ -55,6 +58,32 @@ export function* addressesOf({ pipelines, connections, admin }: ResolvedDraft): 
   )
   return [...ofPipelines, ...ofAdmin, ...ofConnections].filter(({ port }) => port > 0)
 }
+
+/**
+ * Waits, where the caller can, until the names among hosts were looked up: to listen on one looks it up on the event loop.
+ *
+ * @param find as dns.lookup; a name that is not found is left to who listens on it
+ * @throws HooklineError `unavailable`
+ */
+export function* lookedUp(
+  hosts: Iterable<string>,
+  find: (name: string) => Promise<unknown> = lookup,
+  mostMs = LOOKUP_MS,
+): Steps<void> {
+  for (const host of new Set(hosts)) {
+    if (isIP(host) !== 0) continue
+    yield async () => {
+      const found = find(host).then(ignore, ignore)
+      await within(mostMs, found, () => {
+        const text = `can't listen on ${host}: no name server has answered for ${mostMs / 1000} s; name an address`
+        throw new HooklineError("unavailable", text)
+      })
+    }
+  }
+}
+
+const LOOKUP_MS = 5000
+const ignore = (): void => {}
 
 /** @throws OptionError `listen`, HooklineError `listen` where another program has the address */
 export function checkIsFree({ host, port, key, isOptional = false }: PlannedAddress): void {

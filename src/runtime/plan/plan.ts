@@ -36,7 +36,7 @@ import {
   warnOfHostHeader,
   warnOfOpen,
 } from "./cross-checks.ts"
-import { addressesOf, checkAddresses } from "./addresses.ts"
+import { addressesOf, checkAddresses, lookedUp } from "./addresses.ts"
 import { resolveProviders } from "./providers.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
 import { checkReplicas } from "./replica-checks.ts"
@@ -228,6 +228,8 @@ export function* planOf(resolved: ResolvedDraft): Steps<Plan> {
   const { admin, traces, service, baseDir, draft } = resolved
   problems.throwIfAny()
   // without problems all values are set; where they were given is left behind
+  const addresses = yield* addressesOf(resolved)
+  yield* lookedUp(addresses.map(({ host }) => host))
   const plannedPipelines = yield* inSteps(pipelines, plannedPipeline)
   const plan = {
     connections: new Map(Array.from(connections, ([id, { kind, values }]) => [id, { kind, values }])),
@@ -237,7 +239,7 @@ export function* planOf(resolved: ResolvedDraft): Steps<Plan> {
     ),
     forwards: Array.from(forwards, ([id, { values }]) => ({ id, values })),
     handlers: draft.handlers ?? [],
-    ports: new Set((yield* addressesOf(resolved)).map(({ port }) => port)),
+    ports: new Set(addresses.map(({ port }) => port)),
     baseDir,
     draft,
     admin: admin.values,

@@ -36,3 +36,14 @@ test("does not go below half of the smallest request that is suspected", () => {
   for (let at = 0; at < 100; at++) limit.closed(Math.max(65_536, limit.bytes), at)
   expect(limit.bytes).toBe(32_768)
 })
+
+test("to a slow leader is what others get once connections were closed on larger requests, and not after restarts", () => {
+  const limit = new RequestLimit(1 * MiB, 16 * MiB)
+  for (let restart = 0; restart < 10; restart++) limit.closed(8 * MiB, restart * 60_000)
+  expect(limit.next(true)).toBe(16 * MiB)
+  expect(limit.next(false)).toBe(1 * MiB)
+  limit.answered(16 * MiB)
+  limit.closed(5 * MiB, 1_000_000)
+  limit.closed(4 * MiB, 1_000_100)
+  expect(limit.next(true)).toBe(1 * MiB)
+})

@@ -13,7 +13,7 @@ export class RequestLimit {
   bytes: number
   /** Requests in a row, of whatever size, that the connection was closed on. */
   closes = 0
-  /** The most bytes of a request to a leader that is slow; `bytes` once the broker closed the connection on a larger one. */
+  /** The most bytes of a request to a leader that is slow; `bytes` once the broker closed the connection on larger ones. */
   #slowBytes: number
   #suspectCloses = 0
   /** The smallest request that a connection was closed on since one of that size was answered. */
@@ -35,10 +35,6 @@ export class RequestLimit {
   /** The broker closed the connection on a request of this size, and accepts connections all the same. */
   closed(bytes: number, nowMs: number): void {
     this.closes++
-    if (bytes > this.bytes && this.#slowBytes > this.bytes) {
-      this.#slowBytes = this.bytes
-      return
-    }
     // a smaller one is not closed for its size
     if (bytes < LEAST_SUSPECT_BYTES) return
     if (nowMs - this.#closedMs > CLOSES_REMEMBERED_MS) this.#forget()
@@ -46,8 +42,13 @@ export class RequestLimit {
     this.#suspectCloses++
     this.#suspectBytes = Math.min(this.#suspectBytes, bytes)
     if (this.#suspectCloses < CLOSES) return
-    const lowered = Math.floor(this.#suspectBytes / 2)
+    const suspectBytes = this.#suspectBytes
     this.#forget()
+    if (suspectBytes > this.bytes && this.#slowBytes > this.bytes) {
+      this.#slowBytes = this.bytes
+      return
+    }
+    const lowered = Math.floor(suspectBytes / 2)
     if (lowered >= this.bytes) return
     this.bytes = lowered
     this.#loweredBelow ??= bytes

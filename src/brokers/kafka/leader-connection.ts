@@ -25,6 +25,8 @@ export interface LeaderConnectionContext {
 export interface ProduceFailure {
   readonly reason: string
   readonly isClosedByBroker: boolean
+  /** The connection had been idle, and was replaced: that says nothing about the broker. */
+  readonly isReplaced?: boolean
 }
 
 /**
@@ -39,6 +41,8 @@ export class LeaderConnection {
   #endpoint: EndpointOptions
   readonly #staleMetadata = new StaleMetadata()
   #connection: KafkaConnection | undefined
+  /** The last one that gave no answer after it was idle. */
+  #replaced: KafkaConnection | undefined
   #isConnecting = false
   #requests = 0
   #usedMs = 0
@@ -163,7 +167,7 @@ export class LeaderConnection {
     } catch (error) {
       const isClosedByBroker = isClosed(error) && !connection.isDropped
       if (connection === this.#connection) this.drop()
-      return { reason: reasonOf(error), isClosedByBroker }
+      return { reason: reasonOf(error), isClosedByBroker, isReplaced: connection === this.#replaced }
     } finally {
       this.#requests--
       if (doubt !== undefined) clearTimeout(doubt)
@@ -204,6 +208,7 @@ export class LeaderConnection {
       { broker: this.broker },
       "no answer on a connection that had been idle; retrying on a new one",
     )
+    this.#replaced = connection
     connection.close()
   }
 

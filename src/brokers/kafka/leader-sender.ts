@@ -68,6 +68,12 @@ export class LeaderSender {
     return this.#connection.problem
   }
 
+  /** Whether it may acknowledge by this time what it is sent now. */
+  answersBy(deadlineMs: number): boolean {
+    const nowMs = steadyMs()
+    return nowMs + this.#roundTrips.leastMs(nowMs) <= deadlineMs
+  }
+
   update(endpoint: EndpointOptions | undefined, leads: boolean, availableSinceMs: number): void {
     const nowMs = steadyMs()
     const isDeposed = this.#inFlight.values().some(({ batches, sentMs }) => {
@@ -157,9 +163,11 @@ export class LeaderSender {
     this.schedule()
   }
 
-  #unanswered(request: Request, { reason, isClosedByBroker }: ProduceFailure, nowMs: number): void {
+  #unanswered(request: Request, failure: ProduceFailure, nowMs: number): void {
     const { batches } = request
-    for (const batch of batches) batch.partition.lost(batch, nowMs)
+    const { reason, isClosedByBroker, isReplaced } = failure
+    // with what is pending else: what goes after the next request waits for a whole round trip
+    for (const batch of batches) batch.partition.lost(batch, nowMs, isReplaced === true ? 0 : undefined)
     // the broker was reading the first of those in flight
     if (isClosedByBroker) {
       this.#closedOn = request

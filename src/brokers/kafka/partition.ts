@@ -154,10 +154,10 @@ export class Partition {
   }
 
   /** The request that held the batch failed: its outcome is unknown. */
-  lost(batch: Batch, nowMs: number): void {
+  lost(batch: Batch, nowMs: number, pauseMs?: number): void {
     batch.inFlight = false
     this.health.lost(nowMs)
-    this.#retry(batch, nowMs)
+    this.#retry(batch, nowMs, pauseMs)
   }
 
   /** The broker keeps closing the connection on a request of this batch alone, and accepts connections all the same. */

@@ -114,7 +114,7 @@ export class KafkaProducer implements YieldingBroker {
       const partition = topic.add(pending)
       if (partition !== undefined) return this.#senders.get(partition.leader)?.enqueue(partition)
       this.#unkeyed.add(topic)
-      this.#dispatch(topic)
+      this.#dispatch(topic, deadlineMs)
     })
   }
 
@@ -184,9 +184,12 @@ export class KafkaProducer implements YieldingBroker {
     }
   }
 
-  /** Has records without a key sent by the first leader that is free. */
-  #dispatch(topic: Topic): void {
-    for (const leader of topic.leaders()) if (this.#senders.get(leader)?.schedule() === true) return
+  /** Has a record without a key sent by the first leader that is free and may acknowledge it in time. */
+  #dispatch(topic: Topic, deadlineMs: number): void {
+    for (const leader of topic.leaders()) {
+      const sender = this.#senders.get(leader)
+      if (sender?.answersBy(deadlineMs) === true && sender.schedule()) return
+    }
   }
 
   /** Rejects what is past its deadline. @returns whether anything is pending */

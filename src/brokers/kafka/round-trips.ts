@@ -8,6 +8,7 @@ export class RoundTrips {
   #answeredMs = Number.NEGATIVE_INFINITY
   /** The longest of the last requests, in milliseconds; 0: none has been answered. */
   longestMs = 0
+  #shortestMs = 0
 
   /** @param tookMs from when a request was sent to its answer, at `nowMs` of the steady clock */
   add(tookMs: number, nowMs: number): void {
@@ -15,6 +16,7 @@ export class RoundTrips {
     this.#last.push(tookMs)
     if (this.#last.length > REMEMBERED) this.#last.shift()
     this.longestMs = Math.max(...this.#last)
+    this.#shortestMs = Math.min(...this.#last)
   }
 
   /**
@@ -22,8 +24,7 @@ export class RoundTrips {
    * the leader may have become faster, which only shows when it is sent something.
    */
   leastMs(nowMs: number): number {
-    const leastMs = this.#last.length === 0 ? 0 : Math.min(...this.#last)
-    return nowMs - this.#answeredMs > Math.max(leastMs, RECENT_MS) ? 0 : leastMs
+    return nowMs - this.#answeredMs > Math.max(this.#shortestMs, RECENT_MS) ? 0 : this.#shortestMs
   }
 }
 

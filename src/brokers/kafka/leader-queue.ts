@@ -56,7 +56,7 @@ export class LeaderQueue {
     for (const partition of this.#partitions) {
       const topic = turns.get(partition)
       // the first batch of a request may be larger than all of it
-      const isOver = batches.length > 0 && partition.nextBytes > freeBytes
+      const isOver = batches.length > 0 && partition.nextBytes(topic !== undefined) > freeBytes
       const limits = { bytes: freeBytes, nowMs, roundTrips: this.#roundTrips }
       const offer = this.#offer(partition, topic, producerId, isOver, limits)
       if (offer === "later") continue

@@ -42,6 +42,7 @@ class Simulation {
   disconnect = (): void => {}
   /** The partitions in each produce request. */
   readonly requests: number[][] = []
+  readonly requestBytes: number[] = []
   readonly logged: string[] = []
   readonly errors: object[] = []
   /** The place of each batch sent. */
@@ -134,6 +135,7 @@ class Simulation {
       const { topics } = readProduce(Buffer.concat(pieces).subarray(HEAD_BYTES + 1))
       const batches = topics.flatMap(({ partitions }) => partitions)
       this.requests.push(batches.map(({ index }) => index))
+      this.requestBytes.push(batches.reduce((sum, { records }) => sum + records.length, 0))
       this.places.push(...batches.map(({ records }) => placeOf({ bytes: records })))
       waiting.push(() => settle(new Error("Connection closed")))
       if (this.behaviour === "closes") setTimeout(close, 1)
@@ -168,6 +170,14 @@ class Simulation {
       const settle = (error: PublishError | undefined, receipt?: Receipt): void => resolve(error ?? receipt!)
       this.sender.enqueue(this.topic.add(new PendingRecord(record, deadlineMs, settle))!)
     })
+  }
+
+  /** Publishes a record that any partition may take. */
+  publishAnywhere(bytes: number): void {
+    const record = { topic: "t", key: undefined, value: Buffer.alloc(bytes), timestampMs: STARTED_MS }
+    this.topic.add(new PendingRecord(record, Number.POSITIVE_INFINITY, () => {}))
+    this.unkeyed.add(this.topic)
+    this.sender.schedule()
   }
 
   /** Lets the time pass until a condition holds. */
@@ -214,6 +224,18 @@ test("what does not fit into a request goes with further ones, at most five in f
   for (let index = 0; index < 7; index++) void simulation.publish(index, 10_000)
   await simulation.until(() => simulation.requests.length === 5)
   expect(simulation.requests).toEqual([[0], [1], [2], [3], [4]])
+})
+
+test("a request is not over its limit where a large record that any partition may take is first in turn", async () => {
+  const maxRequestBytes = 16_384
+  const simulation = new Simulation({ partitions: 2, maxRequestBytes })
+  for (let turn = 0; turn < 4; turn++) {
+    const answers = [simulation.publish(turn % 2, 10_000), simulation.publish(1 - (turn % 2), 10)]
+    simulation.publishAnywhere(10_000)
+    for (const answer of answers) await simulation.answer(answer)
+    await simulation.until(() => simulation.topic.isIdle)
+  }
+  expect(Math.max(...simulation.requestBytes)).toBeLessThan(maxRequestBytes)
 })
 
 describe("an error of this program", () => {

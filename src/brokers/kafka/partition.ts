@@ -56,9 +56,10 @@ export class Partition {
     return this.batch !== undefined || this.queue.length > 0
   }
 
-  /** Bytes that its next batch takes at least. */
-  get nextBytes(): number {
-    return this.batch?.bytes.length ?? this.queue.firstBytes ?? this.topic.unkeyed.firstBytes ?? 0
+  /** Bytes that its next batch takes at least, whichever of its records is first. */
+  nextBytes(takesUnkeyed: boolean): number {
+    if (this.batch !== undefined) return this.batch.bytes.length
+    return Math.max(this.queue.firstBytes, takesUnkeyed ? this.topic.unkeyed.firstBytes : 0)
   }
 
   /** @returns false: the metadata is stale, its leader's epoch older than what is known */

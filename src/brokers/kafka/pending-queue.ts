@@ -64,8 +64,9 @@ export class PendingQueue extends DeadlineQueue<PendingRecord> {
     super((record) => record.settle(deadlinePassed()))
   }
 
-  get firstBytes(): number | undefined {
-    return this.items[0]?.bytes
+  /** Of the first record; 0: there is none. */
+  get firstBytes(): number {
+    return this.items[0]?.bytes ?? 0
   }
 
   /** Whether a record has its deadline between these times. */

@@ -78,6 +78,8 @@ export function scenarioOf(seed: number): KafkaScenario {
 
 /** One seed of so many is of brokers that acknowledge slowly, and do nothing else wrong. */
 const SLOW_SEEDS = 10
+/** The largest record then: where few fit into a batch, a partition can't take all of them in time. */
+const SLOW_BYTES = 1500
 
 /** The same workload, beside a steady one, on brokers that acknowledge slowly: what has the time for it is acknowledged. */
 function slow(scenario: KafkaScenario): KafkaScenario {
@@ -107,7 +109,7 @@ function slow(scenario: KafkaScenario): KafkaScenario {
       { atMs: 50, ...steady },
       ...scenario.steps
         .filter((step) => step.do === "publish")
-        .map((step) => Object.assign({}, step, { topic })),
+        .map((step) => Object.assign({}, step, { topic, bytes: Math.min(step.bytes, SLOW_BYTES) })),
     ],
   }
 }

@@ -10,7 +10,7 @@ import { KafkaNode } from "./kafka-node.ts"
 import { kafkaTemplate } from "./kafka-template.ts"
 import { freePorts } from "./ports.ts"
 import { startZooKeeper } from "./zookeeper.ts"
-import { hasTools, lacks } from "./tools.ts"
+import { hasTools, lacks, usesKafka } from "./tools.ts"
 
 /** A Kafka that tests may publish to. It is shared: use topics of your own (see `freshTopic`). */
 export interface TestKafka {
@@ -30,6 +30,8 @@ export interface OwnKafka extends TestKafka, AsyncDisposable {
 export interface KafkaSettings {
   /** How many brokers; 1 unless given. */
   readonly brokers?: number
+  /** The port of the first one's plaintext listener; a free one unless given. */
+  readonly port?: number
   /** How many of them, the first ones, are controllers as well; all unless given. */
   readonly controllers?: number
   /** Listeners beside the plaintext one: name to security protocol. */
@@ -60,7 +62,10 @@ let available: Promise<{ classPath: string } | undefined> | undefined
 export function kafkaForTests(): Promise<TestKafka | undefined> {
   shared ??= (async () => {
     const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS
-    if (given !== undefined && given !== "") return { bootstrapServers: given.split(",") }
+    if (given !== undefined && given !== "") {
+      usesKafka()
+      return { bootstrapServers: given.split(",") }
+    }
     return (await canStartKafka()) ? startKafka() : undefined
   })()
   return shared
@@ -86,6 +91,7 @@ function classPath(): Promise<{ classPath: string } | undefined> {
 export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka> {
   const found = await classPath()
   if (found === undefined) throw new Error("there is no Kafka to start; ask canStartKafka first")
+  usesKafka()
   const template = USES_ZOOKEEPER ? undefined : await kafkaTemplate(found.classPath)
   const jvm = [
     ...(template === undefined ? [] : [`-XX:SharedArchiveFile=${template.classArchive}`]),
@@ -104,6 +110,7 @@ export async function startKafka(settings: KafkaSettings = {}): Promise<OwnKafka
   const count = settings.brokers ?? 1
   const names = ["PLAINTEXT", ...Object.keys(settings.listeners ?? {}), "CONTROLLER"]
   const ports = await freePorts(count * names.length)
+  if (settings.port !== undefined) ports[0] = settings.port
   const port = (node: number, name: string): number => ports[node * names.length + names.indexOf(name)]!
   const cluster = randomUUID()
   const all = Array.from({ length: count }, (_, node) => node)

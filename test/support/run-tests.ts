@@ -1,8 +1,9 @@
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { temporaryFolder } from "./hookline.ts"
+import { VERSION } from "./kafka-jars.ts"
 import { TestOutput, type Failure } from "./test-output.ts"
-import type { Skip } from "./tools.ts"
+import type { Note, Skip } from "./tools.ts"
 
 const root = join(import.meta.dir, "../..")
 
@@ -13,8 +14,8 @@ const TIMEOUT = "--timeout=60000"
 const PROGRESS_EVERY_MS = process.stderr.isTTY ? 1000 : 30_000
 
 /**
- * Runs `bun test` with these arguments, and prints at the end each failure with its file, line and excerpt, and one line for
- * what was skipped. Tests see no terminal and no colours, and a temporary folder of their own, in which they leave nothing.
+ * Runs `bun test` with these arguments, and prints at the end each failure with its file, line and excerpt, one line for
+ * what was skipped, and one for what was tried with a real Kafka. Tests see no terminal and no colours, and a temporary folder of their own, in which they leave nothing.
  *
  * @param again whether up to three files with a failing test are run once more, alone: that run decides
  * @returns the exit status
@@ -25,11 +26,11 @@ export async function runTests(
   { again = false }: { again?: boolean } = {},
 ): Promise<number> {
   using folder = temporaryFolder()
-  const skips = join(folder.path, "skips")
+  const notes = join(folder.path, "notes")
   const temporary = folder.make("t")
   // as /tmp itself: some tests let another user in
   for (const path of [folder.path, temporary]) chmodSync(path, 0o755)
-  const settings = { ...env, HOOKLINE_TEST_SKIPS: skips, TMPDIR: temporary }
+  const settings = { ...env, HOOKLINE_TEST_NOTES: notes, TMPDIR: temporary }
   const output = new TestOutput()
   let { status, isInterrupted } = await bunTest(args, settings, output)
   let { failures } = output
@@ -53,7 +54,12 @@ export async function runTests(
     process.stdout.write(`left behind in the temporary folder: ${contentsOf(join(temporary, name))}\n`)
   if (status !== 0 && failures.length === 0 && !isInterrupted)
     process.stdout.write(`bun test ended with status ${status}; its last lines:\n${output.lastLines()}\n`)
-  reportSkips(output.skipped, existsSync(skips) ? readFileSync(skips, "utf8") : "")
+  const noted = existsSync(notes) ? readFileSync(notes, "utf8").trim().split("\n") : []
+  const lines = noted.map((line) => JSON.parse(line) as Note)
+  const skips = lines.filter((it) => "reason" in it)
+  reportSkips(output.skipped, skips)
+  const withKafka = new Set(lines.flatMap((it) => ("usesKafka" in it ? [it.file] : [])))
+  process.stdout.write(ofKafka(output.passedIn, withKafka, skips))
   // the form in which other programs count tests
   process.stdout.write(
     `${output.passed} passed, ${failures.length} failed, ${sum(output.skipped.values())} skipped\n`,
@@ -107,10 +113,27 @@ function report(failures: readonly Failure[]): void {
   if (failures.length > 0) process.stdout.write("\n")
 }
 
-/** @param recorded JSON lines, each a `Skip` */
-function reportSkips(skipped: ReadonlyMap<string, number>, recorded: string): void {
+/** The line that says what was tried with a real Kafka; empty where no test of the run needs one. */
+export function ofKafka(
+  passedIn: ReadonlyMap<string, number>,
+  files: ReadonlySet<string>,
+  skips: readonly Skip[],
+): string {
+  const passed = sum([...files].map((file) => passedIn.get(file) ?? 0))
+  const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS ?? ""
+  const kafka = `real Kafka ${given === "" ? VERSION : `at ${given}`}`
+  if (files.size > 0) return `${kafka}: ${passed} tests passed (files that use it: ${files.size})\n`
+  const skip = skips.find(({ reason }) => NO_KAFKA.test(reason))
+  if (skip === undefined) return ""
+  const help = skip.packages.length === 0 ? "" : `; \`apt-get install ${skip.packages.join(" ")}\` brings it`
+  return `real Kafka: not tried: ${skip.reason}${help}\n`
+}
+
+/** Why `canStartKafka` says no. */
+const NO_KAFKA = /^no (?:java|mvn)\b|^Maven could not fetch Kafka/
+
+function reportSkips(skipped: ReadonlyMap<string, number>, skips: readonly Skip[]): void {
   if (skipped.size === 0) return
-  const skips = recorded.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Skip]))
   const counts = new Map<string, number>()
   for (const [file, count] of skipped) {
     const reasons = skips.filter((it) => it.file === file).map(({ reason }) => reason)

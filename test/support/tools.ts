@@ -23,7 +23,16 @@ const PACKAGES: { readonly [program: string]: string } = {
   unshare: "util-linux",
 }
 
-/** Why tests of a file are skipped; a line of the file that HOOKLINE_TEST_SKIPS names, which the summary is made from. */
+/** What the summary of a run is made from: each line of the file that HOOKLINE_TEST_NOTES names. */
+export type Note = Skip | UseOfKafka
+
+/** A file whose tests have a real Kafka. */
+export interface UseOfKafka {
+  readonly file: string
+  readonly usesKafka: true
+}
+
+/** Why tests of a file are skipped. */
 export interface Skip {
   readonly file: string
   readonly reason: string
@@ -58,14 +67,28 @@ export function lacks(reason: string, packages: readonly string[] = []): false {
 /** As `lacks`, where this machine or user does not permit what the tests do: nothing could be installed, so CI skips too. */
 export const skipsFor = (reason: string): false => record(reason, [])
 
-const recorded = new Set<string>()
+/** Records that tests of this file have a real Kafka. */
+export function usesKafka(): void {
+  note({ file: thisFile(), usesKafka: true })
+}
 
 function record(reason: string, packages: readonly string[]): false {
-  if (recorded.has(reason)) return false
-  recorded.add(reason)
-  const file = process.env.HOOKLINE_TEST_SKIPS
-  const skip: Skip = { file: relative(process.cwd(), Bun.main), reason, packages }
-  if (file !== undefined) appendFileSync(file, `${JSON.stringify(skip)}\n`)
-  else process.stderr.write(`skipping tests of ${skip.file}: ${reason}\n`)
+  const file = thisFile()
+  const isNew = note({ file, reason, packages })
+  if (isNew && process.env.HOOKLINE_TEST_NOTES === undefined)
+    process.stderr.write(`skipping tests of ${file}: ${reason}\n`)
   return false
+}
+
+const thisFile = (): string => relative(process.cwd(), Bun.main)
+const noted = new Set<string>()
+
+/** @returns whether this process had not noted it before */
+function note(it: Note): boolean {
+  const line = `${JSON.stringify(it)}\n`
+  if (noted.has(line)) return false
+  noted.add(line)
+  const notes = process.env.HOOKLINE_TEST_NOTES
+  if (notes !== undefined) appendFileSync(notes, line)
+  return true
 }

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test"
+import { ofKafka } from "../support/run-tests.ts"
+import { TestOutput } from "../support/test-output.ts"
+
+/* The last lines of `npm test`, from what bun prints and tests note. */
+
+const OUTPUT = `
+test/e2e/kafka-pipeline.test.ts:
+(pass) an event is published [12.30ms]
+(pass) another one
+(skip) a third one
+src/json/splice.test.ts:
+(pass) splices [0.10ms]
+`
+const output = new TestOutput()
+for (const line of OUTPUT.split("\n")) output.take(line)
+const skip = (reason: string, ...packages: string[]) => ({ file: "test/e2e/a.test.ts", reason, packages })
+
+test("passed and skipped tests are counted by file", () => {
+  expect(output.passed).toBe(3)
+  expect(output.skipped).toEqual(new Map([["test/e2e/kafka-pipeline.test.ts", 1]]))
+})
+
+test.each([
+  [
+    "tests with a Kafka",
+    ["test/e2e/kafka-pipeline.test.ts"],
+    [],
+    /^real Kafka .+: 2 tests passed \(files that use it: 1\)\n$/,
+  ],
+  [
+    "none without Java",
+    [],
+    [skip("no java, no mvn", "default-jdk-headless", "maven")],
+    /^real Kafka: not tried: no java, no mvn; `apt-get install default-jdk-headless maven` brings it\n$/,
+  ],
+  [
+    "none that Maven could fetch",
+    [],
+    [skip("Maven could not fetch Kafka 4.1.0: offline")],
+    /^real Kafka: not tried: Maven could not fetch Kafka 4.1.0: offline\n$/,
+  ],
+  ["no test that needs one", [], [skip("no nginx", "nginx-light")], /^$/],
+] as const)("%s", (_, files, skips, line) => {
+  expect(ofKafka(output.passedIn, new Set(files), skips)).toMatch(line)
+})

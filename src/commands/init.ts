@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
-import { existsSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
-import { configurationPath } from "../config/file/load.ts"
+import { configurationPath, loadForCommand } from "../config/file/load.ts"
 import { HooklineError } from "../errors.ts"
 import { whyRefused } from "../process/paths.ts"
 import { createPrivateFile, makeIgnoredFolder } from "../storage/private-files.ts"
@@ -34,16 +34,24 @@ topic = webhooks
 }
 
 /**
- * Writes a configuration file with one pipeline.
+ * Writes a configuration file with one pipeline, or adds a provider's pipeline to a file that exists.
  *
  * @returns what was written and what to do next
- * @throws HooklineError `usage` where the file exists or a setting is missing, `no_input` where it can't be written
+ * @throws HooklineError `usage` where the file has the pipeline, exists and no provider is named, or a setting is missing;
+ *   `no_input` where it can't be read or written
  */
 export function init(name: string | undefined, flags: InitFlags): string {
   const written: string[] = []
   const file = configurationPath(flags.config)
-  if (existsSync(file)) throw usage(`${file} exists and is not overwritten; name another file with --config`)
+  const isAdded = existsSync(file)
+  if (isAdded && name === undefined)
+    throw usage(
+      `${file} exists and is not overwritten; name a provider, whose pipeline is added to it, or another file with --config`,
+    )
   const { pipeline, secret, steps } = name === undefined ? UNVERIFIED : prepare(name, file, flags)
+  const { text, port, more } = isAdded
+    ? addition(pipeline, file)
+    : { text: `${HEAD}\n${pipeline}`, port: DEFAULT_PORT, more: [] }
   if (secret !== undefined) {
     writing(secret.path, () => {
       makeIgnoredFolder(dirname(secret.path))
@@ -51,12 +59,58 @@ export function init(name: string | undefined, flags: InitFlags): string {
     })
     written.push(`wrote ${secret.path}`)
   }
-  writing(file, () => writeFileSync(file, `${HEAD}\n${pipeline}`, { flag: "wx" }))
-  written.push(`wrote ${file}`)
+  writing(file, () => writeFileSync(file, text, { flag: isAdded ? "a" : "wx" }))
+  written.push(isAdded ? `added ${sectionsIn(pipeline).join(", ")} to ${file}` : `wrote ${file}`)
   const option = flags.config === undefined ? "" : ` -c ${quoted(flags.config)}`
-  const commands = ["check", "run"].map((command) => `  ${startedAs()} ${command}${option}`)
-  return [...written, "", ...steps, "Then:", ...commands].join("\n")
+  // a Hookline that runs reads the file again
+  const commands = ["check", isAdded ? "reload" : "run"].map((it) => `  ${startedAs()} ${it}${option}`)
+  const [, path] = /^path = (.+)$/m.exec(pipeline)!
+  const address = `Senders post to this machine, port ${port}, path ${path}; hookline dev shows how a laptop gets a public address.`
+  const all = [...(name === undefined ? [] : [address]), ...steps, ...more]
+  return [...written, "", ...all, "Then:", ...commands].join("\n")
 }
+
+interface Addition {
+  readonly text: string
+  readonly port: string
+  /** What else to do. */
+  readonly more: readonly string[]
+}
+
+/**
+ * What is put at the end of a file that exists: the pipeline, on the port of the file's first one.
+ *
+ * @throws HooklineError `usage`, `no_input`
+ */
+function addition(pipeline: string, file: string): Addition {
+  const { connections, pipelines } = loadForCommand(file)
+  const [, id = ""] = /^\[pipeline:([^:]+):/.exec(pipeline)!
+  if (pipelines.has(id)) throw usage(`${file} has a pipeline ${id}; name another file with --config`)
+  const [source] = [...pipelines.values()].map(({ components }) => components.get("WebHookSource"))
+  const shared = ["host", "port"].flatMap((key): [string, string][] => {
+    const { text, values } = source?.texts.get(key)?.value ?? {}
+    return text === undefined || values !== undefined ? [] : [[key, text]]
+  })
+  const lines = shared.map(([key, text]) => `${key} = ${text}\n`).join("")
+  const placed = pipeline.replace(/^path = .+\n/m, (path) => lines + path)
+  const [first] = connections.keys()
+  const begin = readFileSync(file, "utf8").endsWith("\n") ? "\n" : "\n\n"
+  const head = connections.size === 0 ? `${HEAD}\n` : ""
+  const connection = connections.size > 1 ? `connection = ${first}\n` : ""
+  return {
+    text: begin + head + placed + connection,
+    port: new Map(shared).get("port") ?? DEFAULT_PORT,
+    more:
+      connections.size > 1
+        ? [
+            `Its events go to the connection ${first}, the first of ${connections.size}: change it in the file where another is meant.`,
+          ]
+        : [],
+  }
+}
+
+const DEFAULT_PORT = "8080"
+const sectionsIn = (text: string): readonly string[] => text.match(/^\[.+\]$/gm) ?? []
 
 const HEAD = `# Events are kept in an embedded log in ./hookline-data. All sections, keys and defaults: docs/reference.md
 [connection:log]
@@ -102,7 +156,6 @@ function prepare(name: string, file: string, flags: InitFlags): Prepared {
     pipeline: samplePipeline(provider, [...texts] as [SettingKey, string][]),
     ...(own === undefined || isKept ? {} : { secret: { path: secretFile, content: own } }),
     steps: [
-      `Senders post to this machine, port 8080, path /${provider}; hookline dev shows how a laptop gets a public address.`,
       ...(setup === undefined ? [] : [`At ${title}: ${setup}.`]),
       ...(made === undefined
         ? []

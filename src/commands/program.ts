@@ -139,10 +139,12 @@ function declareInit(program: Command): void {
   addDetails(program.command("init"), {
     notes: `Events are kept in an embedded log in ./hookline-data. The provider's secret is in a file of its own: that of --secret-file,
 else one in ./secrets with the variable HOOKLINE_SECRET or a secret made at random, which is given to the provider or replaced by
-the provider's own. No file is overwritten.`,
+the provider's own. No file is overwritten: to a configuration file that exists, the pipeline is added.`,
     example: "hookline init github",
   })
-    .description("write a configuration file with a pipeline for a provider, and say what to enter there")
+    .description(
+      "write a configuration file with a pipeline for a provider, or add one to it, and say what to enter there",
+    )
     .argument("[provider]", "a preset or generic kind; without one, nobody is verified")
     .addOption(configFlag())
     .option("--secret-file <file>", "a file with the secret; repeatable", repeatable)

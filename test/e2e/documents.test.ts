@@ -4,6 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFi
 import { dirname, join } from "node:path"
 import { runToEnd } from "../support/child.ts"
 import {
+  blocksBelow,
   blocksOf,
   completed,
   pages,
@@ -15,19 +16,24 @@ import {
 } from "../support/documents.ts"
 import { withPemFiles } from "../support/certificate.ts"
 import { temporaryFolder } from "../support/hookline.ts"
+import { canStartKafka } from "../support/kafka.ts"
+import { hasKcat } from "../support/kcat.ts"
 import { freePorts } from "../support/ports.ts"
+import { usesKafka } from "../support/tools.ts"
 
 const BASE = readFileSync(join(ROOT, "pipelines.conf"), "utf8")
 const SECRET = "not-a-real-secret"
-/** Pages that are one session on one terminal, from the first command to the last. */
+/** Pages that are one session in one folder, from the first command to the last; some continue what another one began. */
 const SESSIONS = [
-  "README.md",
-  "docs/getting-started.md",
-  "docs/command-line.md",
-  "docs/replay.md",
-  "docs/admin.md",
-  "docs/cookbook/laptop.md",
+  ["README.md", "docs/getting-started.md"],
+  ["docs/command-line.md"],
+  ["docs/replay.md"],
+  ["docs/admin.md"],
+  ["docs/cookbook/laptop.md"],
 ]
+/** The part of README.md that needs a Kafka, and a client to read from it. */
+const WITH_KAFKA = blocksBelow("README.md", "Run it with Kafka")
+const hasKafka = (await canStartKafka()) && hasKcat()
 /** What runs commands and configurations of pages that this file does not run, by page and language. */
 const RUN_BY: { readonly [blocks: string]: readonly string[] } = {
   "CONTRIBUTING.md sh": [".ci/run"],
@@ -53,14 +59,16 @@ const RUN_BY: { readonly [blocks: string]: readonly string[] } = {
 /** What programs print, pictures made of letters, and files that are parsed below. */
 const SHOWN = ["text", "json"]
 const SCRIPTS = (
-  JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: { start: string } }
+  JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    scripts: { start: string; kafka: string }
+  }
 ).scripts
 const blocks = pages().flatMap(blocksOf)
 const where = ({ page, line }: Block): string => `${page}:${line}`
 
 test("every fenced block is run or loaded by a test, shows what is printed, or says why it is not run", () => {
   const isHere = ({ page, language }: Block): boolean =>
-    ["ini", "diff", ...SHOWN].includes(language) || (language === "sh" && SESSIONS.includes(page))
+    ["ini", "diff", ...SHOWN].includes(language) || (language === "sh" && SESSIONS.flat().includes(page))
   const elsewhere = blocks.filter((block) => block.notRun === undefined && !isHere(block))
   const named = (block: Block): string => `${block.page} ${block.language}`
   expect(elsewhere.filter((block) => RUN_BY[named(block)] === undefined).map(where)).toEqual([])
@@ -171,19 +179,41 @@ test("every link between pages leads to a file, and its fragment to a heading", 
   expect(broken).toEqual([])
 })
 
-test.each(SESSIONS)("%s: its commands, run in order, do what it says", async (page) => {
-  using session = await openSession()
-  const steps = blocksOf(page)
+test.each(SESSIONS.map((of) => [of.join(", "), of] as const))(
+  "%s: the commands, run in order, do what is said",
+  async (_, of) => {
+    using session = await openSession()
+    const steps = of.flatMap(blocksOf)
+    const isOfKafka = ({ page, line }: Block): boolean =>
+      page === "README.md" && WITH_KAFKA.some((it) => it.line === line)
+    await follow(
+      session,
+      steps.filter((it) => !isOfKafka(it)),
+    )
+  },
+)
+
+test.skipIf(!hasKafka)(
+  "README.md: the file of ten lines publishes to a Kafka, which kcat reads",
+  async () => {
+    usesKafka()
+    using session = await openSession()
+    await follow(session, WITH_KAFKA)
+  },
+)
+
+/** Does what the blocks say, and compares what is printed with the text that follows. */
+async function follow(session: Session, steps: readonly Block[]): Promise<void> {
   for (const [index, block] of steps.entries()) {
-    if (block.language === "ini") session.configure(block.text)
+    if (block.language === "ini") session.configure(block)
     if (block.language !== "sh") continue
     // a test command would run this test
-    if (block.text.includes("npm test") || block.text.includes("npm run")) continue
+    if (/npm (?:test|run (?!kafka$))/m.test(block.text)) continue
     const output = await session.run(block)
     const shown = steps[index + 1]
     if (shown?.language === "text") expect(normalised(output)).toContain(normalised(shown.text))
   }
-})
+}
 
 const slugsOf = (page: string): readonly string[] =>
   [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
@@ -205,7 +235,7 @@ function write(folder: string, name: string, text: string): string {
   const secrets = join(folder, "secrets")
   mkdirSync(secrets, { mode: 0o700, recursive: true })
   const configuration = text
-    .replaceAll(/\$\{file:\/(?:run|etc\/hookline)\/secrets\/([\w-]+)\}/g, (_, name: string) => {
+    .replaceAll(/\$\{file:(?:\/(?:run|etc\/hookline)\/)?secrets\/([\w-]+)\}/g, (_, name: string) => {
       // two tokens of one listener differ
       writeFileSync(
         join(secrets, name),
@@ -243,9 +273,9 @@ async function check(
 }
 
 interface Session extends Disposable {
-  /** Puts the sections of a page into pipelines.conf. */
-  configure(excerpt: string): void
-  /** Runs the commands of a block; `npm start` and `hookline dev` in the background. Returns what all but `npm start` print. */
+  /** Puts the sections of a block into pipelines.conf, unless they are there, or writes the file that it names. */
+  configure(block: Block): void
+  /** Runs the commands of a block, those that serve in the background. Returns what the others and `hookline dev` print. */
   run(block: Block): Promise<string>
 }
 
@@ -255,15 +285,16 @@ async function openSession(): Promise<Session> {
   for (const name of ["bin", "src", "node_modules", "examples"])
     symlinkSync(join(ROOT, name), join(folder.path, name))
   copyFileSync(join(ROOT, "package.json"), join(folder.path, "package.json"))
-  const [port, adminPort] = (await freePorts(2)) as [number, number]
+  const [port, adminPort, kafkaPort] = (await freePorts(3)) as [number, number, number]
   const file = join(folder.path, "pipelines.conf")
-  const ports = { 8080: port, 9464: adminPort }
+  const ports = { 8080: port, 9464: adminPort, 9092: kafkaPort }
   const here = (text: string): string =>
     Object.entries(ports).reduce((all, [from, to]) => all.replaceAll(from, `${to}`), text)
-  let configuration = `${BASE}\n[admin]\nlisten = 127.0.0.1:9464\n`
-  writeFileSync(file, here(configuration))
-  const env: Record<string, string | undefined> = { ...process.env }
-  let service: Bun.Subprocess<"ignore", "pipe", "inherit"> | undefined
+  const admin = "\n[admin]\nlisten = 127.0.0.1:9464\n"
+  writeFileSync(file, here(BASE + admin))
+  const env: Record<string, string | undefined> = { ...process.env, HOOKLINE_TEST_NOTES: undefined }
+  let service: Bun.Subprocess | undefined
+  let kafka: Bun.Subprocess | undefined
 
   const stop = async (): Promise<void> => {
     service?.kill("SIGTERM")
@@ -271,16 +302,20 @@ async function openSession(): Promise<Session> {
     service = undefined
   }
   /** Starts a command in the background; resolves with what it has printed once that is in it. */
-  const start = async (command: string, isStarted: string): Promise<string> => {
-    await stop()
+  const start = async (
+    command: string,
+    isStarted: string,
+    isServed: (it: Bun.Subprocess) => void,
+    cwd = folder.path,
+  ): Promise<string> => {
     const child = Bun.spawn(["sh", "-c", command], {
-      cwd: folder.path,
+      cwd,
       env,
       stdin: "ignore",
       stdout: "pipe",
       stderr: "inherit",
     })
-    service = child
+    isServed(child)
     const started = Promise.withResolvers<string>()
     void (async () => {
       let output = ""
@@ -292,11 +327,18 @@ async function openSession(): Promise<Session> {
     })()
     return started.promise
   }
+  /** As Ctrl-C and then the command in the first terminal. */
+  const serve = async (command: string, isStarted: string): Promise<string> => {
+    await stop()
+    return start(command, isStarted, (it) => (service = it))
+  }
   return {
-    configure(excerpt) {
-      if (excerpt.includes("[connection:kafka]")) return
-      configuration = completed(excerpt, configuration)
-      writeFileSync(file, here(configuration))
+    configure(block) {
+      const name = nameOf(block)
+      if (name !== undefined) return writeFileSync(join(folder.path, name), here(block.text + admin))
+      if (block.text.includes("[connection:kafka]")) return
+      const before = readFileSync(file, "utf8")
+      if (!before.includes(here(block.text))) writeFileSync(file, completed(here(block.text), before))
     },
     async run({ text }) {
       let output = ""
@@ -304,12 +346,18 @@ async function openSession(): Promise<Session> {
         const [, name, value] = /^export (\w+)=(.*)$/.exec(line) ?? []
         if (name !== undefined) env[name] = value!
         // the checkout and its packages are there: this test runs on them
+        else if (line === "npm install") continue
         else if (/^(npm install && )?npm start$/.test(line)) {
           // the script itself, so that signals reach the service and not npm
-          await start(SCRIPTS.start, '"msg":"started"')
+          await serve(SCRIPTS.start, '"msg":"started"')
+        } else if (line.startsWith("bin/hookline run ")) {
+          await serve(`exec ${line}`, '"msg":"started"')
+        } else if (line === "npm run kafka") {
+          const command = `${SCRIPTS.kafka} --port ${kafkaPort}`
+          await start(command, " listens on ", (it) => (kafka = it), ROOT)
         } else if (/^(\w+=\S+ )?bin\/hookline dev\b/.test(line)) {
           const command = `exec env ${line} --port ${port} --admin-port 0`
-          output += (await start(command, "  Keys")).replaceAll(`${port}`, "8080")
+          output += (await serve(command, "  Keys")).replaceAll(`${port}`, "8080")
         } else {
           const ended = await runToEnd(["sh", "-c", here(line)], { cwd: folder.path, env })
           expect(ended.status, `${line}\n${ended.stderr}`).toBe(0)
@@ -320,6 +368,8 @@ async function openSession(): Promise<Session> {
     },
     [Symbol.dispose]() {
       service?.kill("SIGKILL")
+      // its own processes end with it
+      kafka?.kill("SIGTERM")
       folder[Symbol.dispose]()
     },
   }

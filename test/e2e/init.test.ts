@@ -8,7 +8,7 @@ import { folderOfTests, hookline, startHookline } from "../support/hookline.ts"
 
 const folder = folderOfTests()
 
-test("a file for GitHub passes check, accepts what its secret signs, and is not written again", async () => {
+test("a file for GitHub passes check, and accepts what its secret signs", async () => {
   const at = folder.make("github")
   const { status, stdout } = await hookline(["init", "github"], { cwd: at })
   const file = join(at, "pipelines.conf")
@@ -29,12 +29,63 @@ test("a file for GitHub passes check, accepts what its secret signs, and is not 
   const url = running.urls["github"]!
   const sent = await hookline(["send", "-p", "github", "--secret-file", secretFile, url])
   expect([sent.status, sent.stderr]).toEqual([0, ""])
+})
+
+test("a second sender is added to a file that exists, the same one and nobody are not", async () => {
+  const at = folder.make("second")
+  const file = join(at, "pipelines.conf")
+  // without a newline at its end
+  writeFileSync(file, readFileSync(join(import.meta.dir, "../../pipelines.conf"), "utf8").trimEnd())
+  const before = readFileSync(file, "utf8")
+  const added = await hookline(["init", "github"], { cwd: at })
+  expect([added.status, added.stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      /^wrote .*secrets\/github\nadded \[pipeline:github:WebHookSource\], .* to .*pipelines.conf\n\n[^]* check\n {2}\S+ reload\n$/,
+    ),
+  ])
+  const after = readFileSync(file, "utf8")
+  expect(after).toStartWith(`${before}\n\n[pipeline:github:WebHookSource]\nport = 8080\npath = /github\n`)
+  await using running = await startHookline(after.replaceAll("port = 8080\n", ""), { folder: at })
+  expect(Object.keys(running.urls)).toEqual(["webhooks", "github"])
+  const sent = await hookline(
+    ["send", "-p", "github", "--secret-file", "secrets/github", running.urls["github"]!],
+    { cwd: at },
+  )
+  expect([sent.status, sent.stderr]).toEqual([0, ""])
   await running.stop()
-  writeFileSync(file, before)
-  const again = await hookline(["init", "stripe"], { cwd: at })
-  expect([again.status, again.stderr]).toEqual([64, expect.stringContaining("exists and is not overwritten")])
-  expect(readFileSync(file, "utf8")).toBe(before)
-  expect(existsSync(join(at, "secrets/stripe"))).toBe(false)
+  writeFileSync(file, after)
+  for (const [args, reason] of [
+    [["github"], "has a pipeline github"],
+    [[], "exists and is not overwritten; name a provider"],
+  ] as const) {
+    const again = await hookline(["init", ...args], { cwd: at })
+    expect([again.status, again.stderr]).toEqual([64, expect.stringContaining(reason)])
+  }
+  expect(readFileSync(file, "utf8")).toBe(after)
+})
+
+test.each([
+  ["no connection", "[admin]\nlisten = off\n", "[connection:log]"],
+  [
+    "two connections",
+    "[connection:a]\ndirectory = a\n[connection:b]\ndirectory = b\n",
+    "topic = stripe\nconnection = a\n",
+  ],
+  [
+    "a pipeline on another port",
+    "[connection:log]\ndirectory = log\n[pipeline:one:WebHookSource]\nhost = 127.0.0.1\nport = 9000\n[pipeline:one:BrokerSink]\ntopic = one\n",
+    "[pipeline:stripe:WebHookSource]\nhost = 127.0.0.1\nport = 9000\npath = /stripe\n",
+  ],
+  ["an empty file", "", "[connection:log]"],
+])("%s: the pipeline that is added has what it needs", async (name, before, expected) => {
+  const config = join(folder.make(name), "pipelines.conf")
+  writeFileSync(config, before)
+  const said = init("stripe", { config })
+  expect(said).toContain(`port ${/port = (\d+)/.exec(before)?.[1] ?? "8080"}, path /stripe;`)
+  expect(readFileSync(config, "utf8")).toContain(expected)
+  const { plan } = await Application.fromFile(config).diagnose({ alone: false })
+  expect(plan?.pipelines.map(({ id }) => id)).toContain("stripe")
 })
 
 test("every provider's file is a configuration, unless it needs a key that only the provider has, and check warns of what its user alone knows", async () => {

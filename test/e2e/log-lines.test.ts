@@ -65,7 +65,8 @@ test("on a terminal a refusal is one line, as docs/getting-started.md shows it",
   const folder = root.make("terminal")
   const file = join(folder, "pipelines.conf")
   const more = "[pipeline:webhooks:Verifier]\nprovider = github\nsecret = not-a-real-secret\n"
-  await Bun.write(file, reloadConf({ admin: "off", more }))
+  const configuration = reloadConf({ admin: "off", source: "path = /github", more })
+  await Bun.write(file, configuration.replaceAll("pipeline:webhooks", "pipeline:github"))
   let output = ""
   const command = [process.execPath, join(import.meta.dir, "../../src/cli.ts"), "run", "-c", file]
   const child = Bun.spawn(endingWithThisProcess(...command), {
@@ -75,7 +76,7 @@ test("on a terminal a refusal is one line, as docs/getting-started.md shows it",
   })
   try {
     await until("it has started", () => output.includes("started"))
-    const [url] = /http:\/\/127\.0\.0\.1:\d+\/webhook/.exec(output)!
+    const [url] = /http:\/\/127\.0\.0\.1:\d+\/github/.exec(output)!
     expect(await statusOf(url, '{"type":"ping","id":43}')).toBe(401)
     await until("it is logged", () => output.includes("event rejected"))
   } finally {

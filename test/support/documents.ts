@@ -51,8 +51,11 @@ export function blocksBelow(page: string, heading: string): readonly Block[] {
   const lines = textOf(page).split("\n")
   const from = lines.findIndex((line) => /^#+ /.test(line) && line.replace(/^#+ /, "") === heading)
   if (from === -1) throw new Error(`${page} has no heading ${heading}`)
-  const to = lines.findIndex((line, at) => at > from && line.startsWith("#"))
-  return blocksOf(page).filter(({ line }) => line > from + 1 && (to === -1 || line <= to))
+  const blocks = blocksOf(page)
+  const isInBlock = (at: number): boolean =>
+    blocks.some(({ line, text }) => at >= line && at < line + text.split("\n").length)
+  const to = lines.findIndex((line, at) => at > from && line.startsWith("#") && !isInBlock(at))
+  return blocks.filter(({ line }) => line > from + 1 && (to === -1 || line <= to))
 }
 
 /** The sections of an INI text with their lines, by header: `[pipeline:webhooks:BrokerSink]`. */

@@ -46,6 +46,9 @@ export function blocksOf(page: string): readonly Block[] {
   return blocks
 }
 
+/** The file that a block is, by its first line: `# teams.d/payments.conf`. */
+export const nameOf = ({ text }: Block): string | undefined => /^# (\S+\.conf)\n/.exec(text)?.[1]
+
 /** The fenced blocks between a heading of a page and the next one. */
 export function blocksBelow(page: string, heading: string): readonly Block[] {
   const lines = textOf(page).split("\n")

@@ -1,0 +1,139 @@
+import { expect } from "bun:test"
+import { copyFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { runToEnd } from "./child.ts"
+import { completed, nameOf, ROOT, type Block } from "./documents.ts"
+import { temporaryFolder } from "./hookline.ts"
+import { freePorts } from "./ports.ts"
+
+/** The configuration that a checkout comes with. */
+export const BASE = readFileSync(join(ROOT, "pipelines.conf"), "utf8")
+/** Those of package.json, by name. */
+export const SCRIPTS = (
+  JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    scripts: { start: string; kafka: string }
+  }
+).scripts
+
+/** What a page's commands are run in. */
+export interface Session extends Disposable {
+  /** Puts the sections of a block into pipelines.conf, unless they are there, or writes the file that it names. */
+  configure(block: Block): void
+  /** Runs the commands of a block, those that serve in the background. Returns what the others and `hookline dev` print. */
+  run(block: Block): Promise<string>
+}
+
+/** A checkout as the pages expect it, with the service on a free port. */
+export async function openSession(): Promise<Session> {
+  const folder = temporaryFolder()
+  for (const name of ["bin", "src", "node_modules", "examples"])
+    symlinkSync(join(ROOT, name), join(folder.path, name))
+  copyFileSync(join(ROOT, "package.json"), join(folder.path, "package.json"))
+  const [port, adminPort, kafkaPort] = (await freePorts(3)) as [number, number, number]
+  const file = join(folder.path, "pipelines.conf")
+  const ports = { 8080: port, 9464: adminPort, 9092: kafkaPort }
+  const here = (text: string): string =>
+    Object.entries(ports).reduce((all, [from, to]) => all.replaceAll(from, `${to}`), text)
+  const admin = "\n[admin]\nlisten = 127.0.0.1:9464\n"
+  writeFileSync(file, here(BASE + admin))
+  const env: Record<string, string | undefined> = { ...process.env, HOOKLINE_TEST_NOTES: undefined }
+  let service: Bun.Subprocess | undefined
+  let kafka: Bun.Subprocess | undefined
+
+  const stop = async (): Promise<void> => {
+    service?.kill("SIGTERM")
+    expect(await (service?.exited ?? 0)).toBe(0)
+    service = undefined
+  }
+  /** Starts a command in the background; resolves with what it has printed once that is in it. */
+  const start = async (
+    command: string,
+    isStarted: string,
+    isServed: (it: Bun.Subprocess) => void,
+    cwd = folder.path,
+  ): Promise<string> => {
+    const child = Bun.spawn(["sh", "-c", command], {
+      cwd,
+      env,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "inherit",
+    })
+    isServed(child)
+    const started = Promise.withResolvers<string>()
+    void (async () => {
+      let output = ""
+      for await (const bytes of child.stdout) {
+        output += Buffer.from(bytes).toString()
+        if (output.includes(isStarted)) started.resolve(output)
+      }
+      started.reject(new Error(`${command} ended:\n${output}`))
+    })()
+    return started.promise
+  }
+  /** As Ctrl-C and then the command in the first terminal. */
+  const serve = async (command: string, isStarted: string): Promise<string> => {
+    await stop()
+    return start(command, isStarted, (it) => (service = it))
+  }
+  return {
+    configure(block) {
+      const name = nameOf(block)
+      if (name !== undefined) return writeFileSync(join(folder.path, name), here(block.text + admin))
+      if (block.text.includes("[connection:kafka]")) return
+      const before = readFileSync(file, "utf8")
+      if (!before.includes(here(block.text))) writeFileSync(file, completed(here(block.text), before))
+    },
+    async run({ text }) {
+      let output = ""
+      for (const line of text.split("\n")) {
+        const [, name, value] = /^export (\w+)=(.*)$/.exec(line) ?? []
+        if (name !== undefined) env[name] = value!
+        // the checkout and its packages are there: this test runs on them
+        else if (line === "npm install") continue
+        else if (/^(npm install && )?npm start$/.test(line)) {
+          // the script itself, so that signals reach the service and not npm
+          await serve(SCRIPTS.start, '"msg":"started"')
+        } else if (line.startsWith("bin/hookline run ")) {
+          await serve(`exec ${line}`, '"msg":"started"')
+        } else if (line === "npm run kafka") {
+          const command = `${SCRIPTS.kafka} --port ${kafkaPort}`
+          await start(command, " listens on ", (it) => (kafka = it), ROOT)
+        } else if (/^(\w+=\S+ )?bin\/hookline dev\b/.test(line)) {
+          const command = `exec env ${line} --port ${port} --admin-port 0`
+          output += (await serve(command, "  Keys")).replaceAll(`${port}`, "8080")
+        } else {
+          const ended = await runToEnd(["sh", "-c", here(line)], { cwd: folder.path, env })
+          expect(ended.status, `${line}\n${ended.stderr}`).toBe(0)
+          output += ended.stdout
+        }
+      }
+      return output.replaceAll("\r", "")
+    },
+    [Symbol.dispose]() {
+      service?.kill("SIGKILL")
+      // its own processes end with it
+      kafka?.kill("SIGTERM")
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+/** Does what the blocks say, and compares what is printed with the text that follows. */
+export async function follow(session: Session, steps: readonly Block[]): Promise<void> {
+  for (const [index, block] of steps.entries()) {
+    if (block.language === "ini") session.configure(block)
+    if (block.language !== "sh") continue
+    // a test command would run this test
+    if (/npm (?:test|run (?!kafka$))/m.test(block.text)) continue
+    const output = await session.run(block)
+    const shown = steps[index + 1]
+    if (shown?.language === "text") expect(normalised(output)).toContain(normalised(shown.text))
+  }
+}
+
+const normalised = (text: string): string =>
+  text
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)/g, "TIME")
+    .replaceAll(/"request_id":"[\w-]+"/g, '"request_id":"ID"')
+    .trim()

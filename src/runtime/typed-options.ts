@@ -58,7 +58,7 @@ export type KafkaConnectionOptions = {
   readonly sslKeyLocation?: KafkaConnectionOptionsGiven["sslKeyLocation"]
   /** How batches are compressed; from 16 KiB on, gzip and zstd do so beside the event loop. Default: `none`. */
   readonly compressionType?: KafkaConnectionOptionsGiven["compressionType"]
-  /** Bytes of records per request to a broker; a larger record is sent alone. It must be below the brokers' `socket.request.max.bytes`. Unset: 1,000,000, and up to 16 MiB at a time for a broker that takes over half a second to acknowledge. For a broker that closes the connection on large requests it is halved until one is answered. */
+  /** Bytes of records per request to a broker; a larger record is sent alone. It must be below the brokers' `socket.request.max.bytes`. Unset: 1,000,000, and up to 16 MiB at a time for a broker that takes over half a second to acknowledge, as long as larger requests bring more. For a broker that closes the connection on large requests it is halved until one is answered. */
   readonly maxRequestBytes?: KafkaConnectionOptionsGiven["maxRequestBytes"]
   /** A broker connection idle for this long is closed and reopened. It must be below the time after which a NAT or load balancer forgets idle connections (Azure: 4 minutes) and the brokers' `connections.max.idle.ms`. Default: `3m`. */
   readonly connectionsMaxIdle?: KafkaConnectionOptionsGiven["connectionsMaxIdle"]

@@ -111,7 +111,13 @@ export class LeaderSender {
   }
 
   get #maySend(): boolean {
-    return this.#inFlight.size === 0 || (this.#isFull && this.#inFlight.size < MAX_IN_FLIGHT)
+    // where larger requests may bring more, that is tried first: a throttled leader would answer the last of several too late
+    const most = this.#isSlow && this.#limit.grows ? 1 : MAX_IN_FLIGHT
+    return this.#inFlight.size === 0 || (this.#isFull && this.#inFlight.size < most)
+  }
+
+  get #isSlow(): boolean {
+    return this.#roundTrips.longestMs >= SLOW_MS
   }
 
   #send(): void {
@@ -135,7 +141,7 @@ export class LeaderSender {
     if (producerId === undefined) return
     const nowMs = steadyMs()
     const { batches, isFull, retryAtMs } = this.#queue.gather(producerId, nowMs, {
-      bytes: this.#limit.next(this.#roundTrips.longestMs >= SLOW_MS),
+      bytes: this.#limit.next(this.#isSlow),
       batches: this.#limit.closes >= ONE_BY_ONE ? 1 : Number.POSITIVE_INFINITY,
     })
     this.#isFull = isFull
@@ -166,6 +172,7 @@ export class LeaderSender {
   #unanswered(request: Request, failure: ProduceFailure, nowMs: number): void {
     const { batches } = request
     const { reason, isClosedByBroker, isReplaced } = failure
+    if (!isClosedByBroker && isReplaced !== true) this.#limit.unanswered()
     // with what is pending else: what goes after the next request waits for a whole round trip
     for (const batch of batches) batch.partition.lost(batch, nowMs, isReplaced === true ? 0 : undefined)
     // the broker was reading the first of those in flight
@@ -193,7 +200,7 @@ export class LeaderSender {
       }
     }
     for (const batch of batches) if (batch.inFlight) batch.partition.lost(batch, nowMs)
-    const closedOnBytes = this.#limit.answered(bytesOf(batches))
+    const closedOnBytes = this.#limit.answered(bytesOf(batches), nowMs - sentMs)
     if (closedOnBytes !== undefined) {
       this.#context.metrics.incident("request_limit_lowered")
       const { broker } = this.#connection

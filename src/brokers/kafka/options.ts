@@ -56,7 +56,7 @@ export const OPTIONS = {
     min: 16_384,
     max: 104_857_600,
     optional: true,
-    doc: "Bytes of records per request to a broker; a larger record is sent alone. It must be below the brokers' `socket.request.max.bytes`. Unset: 1,000,000, and up to 16 MiB at a time for a broker that takes over half a second to acknowledge. For a broker that closes the connection on large requests it is halved until one is answered.",
+    doc: "Bytes of records per request to a broker; a larger record is sent alone. It must be below the brokers' `socket.request.max.bytes`. Unset: 1,000,000, and up to 16 MiB at a time for a broker that takes over half a second to acknowledge, as long as larger requests bring more. For a broker that closes the connection on large requests it is halved until one is answered.",
   }),
   connections_max_idle: duration({
     minMs: 100,

@@ -1,5 +1,6 @@
 import type { Batch } from "./partition.ts"
-import { CLOSES_REMEMBERED_MS } from "./timeouts.ts"
+import { RequestGrowth } from "./request-growth.ts"
+import { CLOSES_REMEMBERED_MS, SLOW_MS } from "./timeouts.ts"
 
 /**
  * How large a produce request to one broker may be.
@@ -15,6 +16,9 @@ export class RequestLimit {
   closes = 0
   /** The most bytes of a request to a leader that is slow; `bytes` once the broker closed the connection on larger ones. */
   #slowBytes: number
+  readonly #growth: RequestGrowth
+  /** The largest request that was answered. */
+  #answeredBytes = 0
   #suspectCloses = 0
   /** The smallest request that a connection was closed on since one of that size was answered. */
   #suspectBytes = Number.POSITIVE_INFINITY
@@ -25,16 +29,32 @@ export class RequestLimit {
   constructor(maxBytes: number, slowBytes = maxBytes) {
     this.bytes = maxBytes
     this.#slowBytes = slowBytes
+    this.#growth = new RequestGrowth(maxBytes, slowBytes)
+  }
+
+  /** Whether requests to a leader that takes long to acknowledge may be larger than others. */
+  get grows(): boolean {
+    return this.#slowBytes > this.bytes
   }
 
   /** Returns the most bytes of the next request. @param isSlow whether the leader takes long to acknowledge */
   next(isSlow: boolean): number {
-    return isSlow ? Math.max(this.bytes, this.#slowBytes) : this.bytes
+    if (!isSlow) this.#growth.reset()
+    return isSlow && this.grows ? this.#growth.bytes : this.bytes
+  }
+
+  /** A request got no answer in time. */
+  unanswered(): void {
+    this.#growth.failed()
   }
 
   /** The broker closed the connection on a request of this size, and accepts connections all the same. */
   closed(bytes: number, nowMs: number): void {
     this.closes++
+    if (bytes > Math.max(this.bytes, this.#answeredBytes) && this.grows) {
+      this.#slowBytes = this.bytes
+      return
+    }
     // a smaller one is not closed for its size
     if (bytes < LEAST_SUSPECT_BYTES) return
     if (nowMs - this.#closedMs > CLOSES_REMEMBERED_MS) this.#forget()
@@ -44,7 +64,7 @@ export class RequestLimit {
     if (this.#suspectCloses < CLOSES) return
     const suspectBytes = this.#suspectBytes
     this.#forget()
-    if (suspectBytes > this.bytes && this.#slowBytes > this.bytes) {
+    if (suspectBytes > this.bytes && this.grows) {
       this.#slowBytes = this.bytes
       return
     }
@@ -55,8 +75,10 @@ export class RequestLimit {
   }
 
   /** @returns the size of the request that had the limit lowered, once, when one of about the new limit is answered */
-  answered(bytes: number): number | undefined {
+  answered(bytes: number, tookMs = 0): number | undefined {
     this.closes = 0
+    this.#answeredBytes = Math.max(this.#answeredBytes, bytes)
+    if (tookMs >= SLOW_MS) this.#growth.answered(bytes, tookMs)
     if (bytes >= this.#suspectBytes) this.#forget()
     const loweredBelow = bytes * 2 >= this.bytes ? this.#loweredBelow : undefined
     if (loweredBelow !== undefined) this.#loweredBelow = undefined

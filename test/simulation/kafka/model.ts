@@ -52,8 +52,10 @@ export interface BrokerModel {
   readonly isCutOff: boolean
   /** Milliseconds for which responses ask clients to wait, and for which their connections are not read. */
   readonly throttleMs: number
-  /** By how much acknowledgements are late. */
-  readonly late: { readonly ms: number; readonly overlap: boolean } | undefined
+  /** By how much acknowledgements are late; `bytesPerMs`: and more by the size of the request, as under a quota. */
+  readonly late:
+    | { readonly ms: number; readonly overlap: boolean; readonly bytesPerMs?: number | undefined }
+    | undefined
   /** So many produce requests it does not answer: the connection breaks when it has carried them out. */
   unanswered: number
   /** The partition as this broker has it. @returns undefined: it is not there */

@@ -93,7 +93,7 @@ export function serve(broker: BrokerModel, connection: ServerSide, world: World)
         broker.process?.run(resume, broker.throttleMs)
       }
       if (late === undefined) end()
-      else broker.process?.run(end, late.ms)
+      else broker.process?.run(end, late.ms + frame.length / (late.bytesPerMs ?? Number.POSITIVE_INFINITY))
     })
   }
   connection.onData = (bytes) => {

@@ -28,7 +28,12 @@ export type Step = { readonly atMs: number } & (
   | { readonly do: "throttle"; readonly broker: number; readonly forMs: number; readonly ms: number }
   | { readonly do: "slow peers"; readonly forMs: number; readonly ms: number }
   /** Of all brokers, until everything heals: together where they overlap, else each after the one before. */
-  | { readonly do: "late acknowledgements"; readonly ms: number; readonly overlap: boolean }
+  | {
+      readonly do: "late acknowledgements"
+      readonly ms: number
+      readonly overlap: boolean
+      readonly bytesPerMs?: number
+    }
   | {
       readonly do: "slow"
       readonly broker: number

@@ -12,7 +12,8 @@ import type { Publication } from "./publication.ts"
 /** What the service's connection is configured with. */
 export interface ServiceSettings {
   readonly compression: "none" | "gzip"
-  readonly maxRequestBytes: number
+  /** Undefined: the default. */
+  readonly maxRequestBytes?: number | undefined
   /** How many topics are named ahead, as those of a configuration are; the others are looked up while records are pending. */
   readonly prepared?: number | undefined
 }

@@ -44,3 +44,34 @@ test("records without a key that a slow leader can't acknowledge in time go to o
   expect(atMs.length).toBeGreaterThan(0)
   expect(Math.min(...apartMs)).toBeGreaterThan(EVERY_MS)
 })
+
+test("a leader that is throttled to half of what comes acknowledges two of five events at least", async () => {
+  const bytesPerMs = 1000
+  const bytes = 4000
+  const keys = 40
+  // twice as much, evenly
+  const everyMs = (keys * bytes) / (2 * bytesPerMs)
+  const count = 200
+  const steps = Array.from({ length: keys }, (_, key) => ({
+    ...events,
+    atMs: 500 + key,
+    key,
+    bytes,
+    count,
+    everyMs,
+    timeoutMs: 5000,
+  }))
+  const scenario: KafkaScenario = {
+    ...SCENARIO,
+    cluster: { ...SCENARIO.cluster, brokers: 1 },
+    service: { compression: "none", prepared: 1 },
+    topics: [{ name: "topic", partitions: 16 }],
+    steps: [{ atMs: 0, do: "late acknowledgements", ms: 5, overlap: false, bytesPerMs }, ...steps],
+    healMs: 25_000,
+  }
+  // the audit has all of them acknowledged, which can't be
+  const { told, failures } = await simulate({ simulation: "kafka", scenario, isTold: true, failures: 0 })
+  const history = [...told, ...failures][0]!.history
+  const acknowledged = history.match(/ acknowledged: /g)!.length
+  expect(acknowledged / (keys * count)).toBeGreaterThan(0.4)
+})

@@ -61,7 +61,7 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     "a batch of unknown outcome is sent again as it is",
     "partition.ts",
     `    this.health.lost(nowMs)
-    this.#retry(batch, nowMs)`,
+    this.#retry(batch, nowMs, pauseMs)`,
     `    this.health.lost(nowMs)
     this.#requeue(batch, nowMs)`,
   ),

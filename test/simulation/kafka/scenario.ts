@@ -107,7 +107,7 @@ function slow(scenario: KafkaScenario): KafkaScenario {
   return {
     ...scenario,
     cluster: { ...scenario.cluster, maxMessageBytes: 1_048_588, maxRequestBytes: 104_857_600 },
-    service: { ...scenario.service, maxRequestBytes: 1_000_000 },
+    service: { ...scenario.service, maxRequestBytes: undefined },
     topics: [{ name: topic, partitions }],
     steps: [
       { atMs: 0, ...late },

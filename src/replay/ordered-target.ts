@@ -129,8 +129,11 @@ export class OrderedTarget implements AttemptTarget {
       const entry = this.#queue[index]!
       if (index > 0) probingMs ??= steadyMs()
       const attempt = await this.#attempt(entry)
-      if (this.#end.signal.aborted)
-        return entry.resolve(attempt.outcome === "delivered" ? "delivered" : "stopped")
+      if (this.#end.signal.aborted) {
+        if (attempt.outcome !== "delivered") return entry.resolve("stopped")
+        this.#options.attempted?.(entry.record, attempt, undefined)
+        return entry.resolve("delivered")
+      }
       if (attempt.outcome === "delivered") return this.#accept(index, attempt)
       const isFinal = index === 0 && this.#isFinal(entry, attempt)
       const { retryAfterMs } = attempt

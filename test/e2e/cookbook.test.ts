@@ -9,6 +9,7 @@ import { endingWithThisProcess, runToEnd, untilAnswers } from "../support/child.
 import { blocksOf, pages, ROOT, type Block } from "../support/documents.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
+import { hasPostgres, makePostgres } from "../support/postgres.ts"
 import { hasProxy, nginxWith, runProxy } from "../support/proxies.ts"
 import { Receiver } from "../support/receiver.ts"
 
@@ -103,7 +104,10 @@ const blockOf = (page: string, wanted: string): Block =>
 
 const MACHINE = "docs/cookbook/one-small-machine.md"
 
-/** The page's proxies: their configuration with addresses and certificates that a test can have. */
+/** The page that has each proxy. */
+const PAGES_OF = { caddy: MACHINE, nginx: "docs/proxies.md" } as const
+
+/** The proxies' configuration with addresses and certificates that a test can have. */
 const PROXIES = {
   nginx: (text: string, listen: number, folder: string): string =>
     nginxWith(
@@ -132,7 +136,7 @@ for (const program of ["nginx", "caddy"] as const)
     const configuration = here(filesOf(MACHINE).get("pipelines.conf")!, folder.path, "")
     await using running = await startHookline(configuration, { folder: folder.path })
     const { port } = new URL(running.urls["stripe"]!)
-    const text = blockOf(MACHINE, program).text.replace("127.0.0.1:8080", `127.0.0.1:${port}`)
+    const text = blockOf(PAGES_OF[program], program).text.replace("127.0.0.1:8080", `127.0.0.1:${port}`)
     await using proxy = await runProxy(program, (listen, own) => {
       const { pem, privateKey } = makeCertificate("hooks.example.com", { nowMs: Date.now() })
       writeFileSync(join(own, "fullchain.pem"), pem)
@@ -146,36 +150,49 @@ for (const program of ["nginx", "caddy"] as const)
     expect((await post(url, "stripe"))[0]).toBe(200)
   })
 
-test("Stripe to Postgres: an event becomes one row, also when it is sent twice", async () => {
-  using folder = temporaryFolder()
-  const port = await freePort()
-  const program = blockOf("docs/cookbook/stripe-to-postgres.md", "ts").text.replace("8080", `${port}`)
-  const paths = { hookline: [join(ROOT, "src/index.ts")] }
-  writeFileSync(join(folder.path, "tsconfig.json"), JSON.stringify({ compilerOptions: { paths } }))
-  writeFileSync(join(folder.path, "payments.ts"), program)
-  const DATABASE_URL = `sqlite://${join(folder.path, "shop.sqlite")}`
-  const child = Bun.spawn(endingWithThisProcess(process.execPath, "payments.ts"), {
-    cwd: folder.path,
-    env: { ...process.env, DATABASE_URL, STRIPE_WEBHOOK_SECRET: SECRET },
-    stdout: "ignore",
-    stderr: "inherit",
-  })
-  const url = `http://127.0.0.1:${port}/stripe`
-  const id = crypto.randomUUID()
-  await untilAnswers(child, () => answers(url))
-  const [first, body] = await post(url, "stripe", { id })
-  expect([first, (await post(url, "stripe", { id }))[0]]).toEqual([200, 200])
-  const sql = new SQL(DATABASE_URL)
-  // the program writes meanwhile
-  await sql`PRAGMA busy_timeout = 30000`
-  const rows = async (): Promise<{ id: string; type: string }[]> => sql`SELECT id, type FROM stripe_events`
-  while ((await rows()).length === 0) await Bun.sleep(20)
-  child.kill("SIGTERM")
-  expect(await child.exited).toBe(0)
-  const { type } = JSON.parse(body) as { type: string }
-  expect((await rows()).map((it) => it.type)).toEqual([type])
-  await sql.close()
-})
+const DATABASES = hasPostgres ? ["SQLite", "PostgreSQL, down at the start"] : ["SQLite"]
+
+test.each(DATABASES)(
+  "Stripe to Postgres (%s): an event becomes one row, also when it is sent twice",
+  async (kind) => {
+    using folder = temporaryFolder()
+    await using postgres = kind === "SQLite" ? undefined : await makePostgres()
+    const port = await freePort()
+    const program = blockOf("docs/cookbook/stripe-to-postgres.md", "ts").text.replace("8080", `${port}`)
+    const paths = { hookline: [join(ROOT, "src/index.ts")] }
+    writeFileSync(join(folder.path, "tsconfig.json"), JSON.stringify({ compilerOptions: { paths } }))
+    writeFileSync(join(folder.path, "payments.ts"), program)
+    const DATABASE_URL = postgres?.url ?? `sqlite://${join(folder.path, "shop.sqlite")}`
+    const child = Bun.spawn(endingWithThisProcess(process.execPath, "payments.ts"), {
+      cwd: folder.path,
+      env: { ...process.env, DATABASE_URL, STRIPE_WEBHOOK_SECRET: SECRET },
+      stdout: "ignore",
+      stderr: "inherit",
+    })
+    const url = `http://127.0.0.1:${port}/stripe`
+    const id = crypto.randomUUID()
+    await untilAnswers(child, () => answers(url))
+    const [first, body] = await post(url, "stripe", { id })
+    expect([first, (await post(url, "stripe", { id }))[0]]).toEqual([200, 200])
+    postgres?.start()
+    const sql = new SQL(DATABASE_URL)
+    // the program writes meanwhile
+    if (postgres === undefined) await sql`PRAGMA busy_timeout = 30000`
+    const rows = (): Promise<{ id: string; type: string }[]> => sql`SELECT id, type FROM stripe_events`
+    // until the database has started, and the table is there
+    const found = (): Promise<number> =>
+      rows().then(
+        ({ length }) => length,
+        () => 0,
+      )
+    while ((await found()) === 0) await Bun.sleep(20)
+    child.kill("SIGTERM")
+    expect(await child.exited).toBe(0)
+    const { type } = JSON.parse(body) as { type: string }
+    expect((await rows()).map((it) => it.type)).toEqual([type])
+    await sql.close()
+  },
+)
 
 const answers = async (url: string): Promise<boolean> =>
   (await fetch(url, { headers: [HOST], tls: { rejectUnauthorized: false } })).status > 0

@@ -1,24 +1,17 @@
 import { SQL } from "bun"
 import { expect, test } from "bun:test"
-import { chownSync, mkdtempSync, rmSync } from "node:fs"
-import { dirname, join } from "node:path"
-import { endingWithThisProcess } from "../support/child.ts"
+import { join } from "node:path"
 import { fillLog } from "../support/embedded-log.ts"
 import { isFull, report } from "../support/fault-table.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
-import { freePort } from "../support/ports.ts"
+import { hasPostgres, makePostgres } from "../support/postgres.ts"
 import { startCommand } from "../support/running-command.ts"
 
 const ROUNDS = isFull ? 200 : 5
 const EVENTS = isFull ? 10_000 : 400
 const KEYS = 20
 const PROGRAM = [process.execPath, join(import.meta.dir, "../support/handling-program.ts")]
-const INITDB = Bun.which("initdb") ?? (await found("/usr/lib/postgresql/15/bin/initdb"))
-
-async function found(path: string): Promise<string | null> {
-  return (await Bun.file(path).exists()) ? path : null
-}
 
 /** A database that effects are committed to. */
 interface Effects {
@@ -27,35 +20,19 @@ interface Effects {
   readonly kill?: () => Promise<void>
 }
 
-/** A PostgreSQL of this test, which refuses to run as root. */
-async function startPostgres(initdb: string, disposing: AsyncDisposableStack): Promise<Effects> {
-  const data = mkdtempSync("/tmp/hookline-postgres-")
-  const user = process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
-  if (user.length > 0) chownSync(data, 65_534, 65_534)
-  const port = await freePort()
-  const flags = ["-D", data, "-c", `port=${port}`, "-c", "listen_addresses=127.0.0.1", "-k", data]
-  const made = Bun.spawnSync([...user, initdb, "-D", data, "-U", "test", "--auth=trust"], { cwd: data })
-  expect([made.exitCode, made.stderr.toString()]).toEqual([0, expect.any(String)])
-  const command = endingWithThisProcess(...user, join(dirname(initdb), "postgres"), ...flags)
-  const start = () => Bun.spawn(command, { cwd: data, stderr: "ignore" })
-  let server = start()
-  disposing.defer(async () => {
-    server.kill("SIGINT")
-    await server.exited
-    rmSync(data, { recursive: true })
-  })
+async function startPostgres(disposing: AsyncDisposableStack): Promise<Effects> {
+  const postgres = disposing.use(await makePostgres())
+  postgres.start()
   return {
-    url: `postgres://test@127.0.0.1:${port}/postgres`,
+    url: postgres.url,
     async kill() {
-      // all of its processes end at once, and the log is recovered at the start
-      server.kill("SIGQUIT")
-      await server.exited
-      server = start()
+      await postgres.kill()
+      postgres.start()
     },
   }
 }
 
-test.each(["SQLite", ...(INITDB === null ? [] : ["PostgreSQL"])])(
+test.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])(
   `a handler with transactions of %s that is killed ${ROUNDS} times has each effect exactly once, in order of each key`,
   async (kind) => {
     using folder = temporaryFolder()
@@ -69,7 +46,7 @@ test.each(["SQLite", ...(INITDB === null ? [] : ["PostgreSQL"])])(
     const isSqlite = kind === "SQLite"
     const effects: Effects = isSqlite
       ? { url: `sqlite://${join(folder.path, "effects.sqlite")}` }
-      : await startPostgres(INITDB!, disposing)
+      : await startPostgres(disposing)
     const sql = new SQL(effects.url)
     disposing.defer(() => sql.close())
     if (isSqlite) await sql`PRAGMA journal_mode = WAL`

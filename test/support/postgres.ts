@@ -1,0 +1,45 @@
+import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { endingWithThisProcess } from "./child.ts"
+import { freePort } from "./ports.ts"
+
+/** A PostgreSQL of a test's own, which trusts everybody on the loopback address. Disposing of it ends it. */
+export interface Postgres extends AsyncDisposable {
+  readonly url: string
+  start(): void
+  /** Ends all of its processes in the middle of what they do: the log is recovered at the next start. */
+  kill(): Promise<void>
+}
+
+const DEBIAN = "/usr/lib/postgresql/15/bin/initdb"
+const INITDB = Bun.which("initdb") ?? (existsSync(DEBIAN) ? DEBIAN : undefined)
+
+export const hasPostgres = INITDB !== undefined
+
+/** A PostgreSQL whose files are there, and which does not run yet. */
+export async function makePostgres(): Promise<Postgres> {
+  if (INITDB === undefined) throw new Error("there is no initdb; ask hasPostgres first")
+  const data = mkdtempSync("/tmp/hookline-postgres-")
+  // it refuses to run as root
+  const user = process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
+  if (user.length > 0) chownSync(data, 65_534, 65_534)
+  const port = await freePort()
+  const flags = ["-D", data, "-c", `port=${port}`, "-c", "listen_addresses=127.0.0.1", "-k", data]
+  const made = Bun.spawnSync([...user, INITDB, "-D", data, "-U", "test", "--auth=trust"], { cwd: data })
+  if (!made.success) throw new Error(`initdb failed: ${made.stderr.toString()}`)
+  const command = endingWithThisProcess(...user, join(dirname(INITDB), "postgres"), ...flags)
+  let server: Bun.Subprocess | undefined
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    server?.kill(signal)
+    await server?.exited
+  }
+  return {
+    url: `postgres://test@127.0.0.1:${port}/postgres`,
+    start: () => (server = Bun.spawn(command, { cwd: data, stderr: "ignore" })),
+    kill: () => end("SIGQUIT"),
+    async [Symbol.asyncDispose]() {
+      await end("SIGINT")
+      rmSync(data, { recursive: true })
+    },
+  }
+}

@@ -24,7 +24,7 @@ test("requests stay as they are where larger ones take longer, but for one in a 
 
 test("a small request that takes long shows that it is not for its size", () => {
   const growth = new RequestGrowth(MB, 16 * MB)
-  growth.answered(1000, 1500)
+  growth.answered(0.5 * MB, 1500)
   expect(growth.bytes).toBe(4 * MB)
   growth.answered(growth.bytes, 1600)
   expect(growth.bytes).toBe(8 * MB)
@@ -39,7 +39,7 @@ test("what was tried after a small request is given up where it takes much longe
 
 test("requests that were not limited say nothing", () => {
   const growth = new RequestGrowth(MB, 16 * MB)
-  growth.answered(0.5 * MB, 1500)
+  growth.answered(0.8 * MB, 1500)
   expect(growth.bytes).toBe(MB)
 })
 

@@ -59,8 +59,8 @@ export class RequestGrowth {
   }
 }
 
-/** A request of this part of the least limit is small; after one that took long all the same the limit is FIRST times the least. */
-const SMALL = 8
+/** A request of the SMALLth part of the least limit is small; after one that took long all the same the limit is FIRST times the least. */
+const SMALL = 2
 const FIRST = 4
 /** A request that has this part of the limit was limited by it. */
 const FULL = 0.9

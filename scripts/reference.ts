@@ -169,7 +169,7 @@ function renderReadme(page: string): string {
     `**CPU of the receiver, an event**: ${each("cpu")}.`,
     `**99th percentile**: ${each("p99")}.`,
     `**Faults**: ${figure(faults)} random ones in ${figure(minutes)} minutes on a cluster of three; of ${figure(acknowledged)} acknowledged events ${figure(lost)} lost ([reliability](docs/reliability.md#random-faults-on-a-cluster)).`,
-    `**Senders**: ${Object.keys(PRESETS).length} are known by name, from Stripe and GitHub to Amazon SNS ([providers](docs/providers.md)).`,
+    `**Senders**: ${Object.keys(PRESETS).length} senders are known by name, from Stripe and GitHub to Amazon SNS ([providers](docs/providers.md)).`,
   ]
   return replaceParts(page, [`${intro}\n\n${lines.map((line) => `- ${line}`).join("\n")}`])
 }

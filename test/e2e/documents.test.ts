@@ -171,7 +171,7 @@ test("every link between pages leads to a file, and its fragment to a heading", 
 test.each(SESSIONS.map((of) => [of.join(", "), of] as const))(
   "%s: the commands, run in order, do what is said",
   async (_, of) => {
-    using session = await openSession()
+    await using session = await openSession()
     const steps = of.flatMap(blocksOf)
     const isOfKafka = ({ page, line }: Block): boolean =>
       page === "README.md" && WITH_KAFKA.some((it) => it.line === line)

@@ -11,7 +11,7 @@ test.skipIf(!hasKafka)(
   "README.md: the file of ten lines publishes to a Kafka, which kcat reads",
   async () => {
     usesKafka()
-    using session = await openSession()
+    await using session = await openSession()
     await follow(session, blocksBelow("README.md", "Run it with Kafka"))
   },
 )

@@ -5,6 +5,7 @@ import { runToEnd } from "./child.ts"
 import { completed, nameOf, ROOT, type Block } from "./documents.ts"
 import { temporaryFolder } from "./hookline.ts"
 import { freePorts } from "./ports.ts"
+import { startCommand, type RunningCommand } from "./running-command.ts"
 
 /** The configuration that a checkout comes with. */
 export const BASE = readFileSync(join(ROOT, "pipelines.conf"), "utf8")
@@ -16,14 +17,14 @@ export const SCRIPTS = (
 ).scripts
 
 /** What a page's commands are run in. */
-export interface Session extends Disposable {
+export interface Session extends AsyncDisposable {
   /** Puts the sections of a block into pipelines.conf, unless they are there, or writes the file that it names. */
   configure(block: Block): void
   /** Runs the commands of a block, those that serve in the background. Returns what the others and `hookline dev` print. */
   run(block: Block): Promise<string>
 }
 
-/** A checkout as the pages expect it, with the service on a free port. */
+/** A checkout as the pages expect it, on free ports. What serves has a terminal, and ends by Ctrl-C. */
 export async function openSession(): Promise<Session> {
   const folder = temporaryFolder()
   for (const name of ["bin", "src", "node_modules", "examples"])
@@ -37,44 +38,16 @@ export async function openSession(): Promise<Session> {
   const admin = "\n[admin]\nlisten = 127.0.0.1:9464\n"
   writeFileSync(file, here(BASE + admin))
   const env: Record<string, string | undefined> = { ...process.env, HOOKLINE_TEST_NOTES: undefined }
-  let service: Bun.Subprocess | undefined
-  let kafka: Bun.Subprocess | undefined
+  let service: RunningCommand | undefined
+  let kafka: RunningCommand | undefined
 
-  const stop = async (): Promise<void> => {
-    service?.kill("SIGTERM")
-    expect(await (service?.exited ?? 0)).toBe(0)
-    service = undefined
-  }
-  /** Starts a command in the background; resolves with what it has printed once that is in it. */
-  const start = async (
-    command: string,
-    isStarted: string,
-    isServed: (it: Bun.Subprocess) => void,
-    cwd = folder.path,
-  ): Promise<string> => {
-    const child = Bun.spawn(["sh", "-c", command], {
-      cwd,
-      env,
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: "inherit",
-    })
-    isServed(child)
-    const started = Promise.withResolvers<string>()
-    void (async () => {
-      let output = ""
-      for await (const bytes of child.stdout) {
-        output += Buffer.from(bytes).toString()
-        if (output.includes(isStarted)) started.resolve(output)
-      }
-      started.reject(new Error(`${command} ended:\n${output}`))
-    })()
-    return started.promise
-  }
-  /** As Ctrl-C and then the command in the first terminal. */
-  const serve = async (command: string, isStarted: string): Promise<string> => {
-    await stop()
-    return start(command, isStarted, (it) => (service = it))
+  const start = (command: string, cwd = folder.path): RunningCommand =>
+    startCommand([], cwd, { env, columns: 120, program: ["sh", "-c", `exec env ${command}`] })
+  /** Ctrl-C, and then the command in the first terminal; resolves with what it has printed once it has started. */
+  const serve = async (command: string, isStarted: RegExp): Promise<string> => {
+    await stop(service)
+    service = start(command)
+    return service.printed(isStarted)
   }
   return {
     configure(block) {
@@ -91,17 +64,14 @@ export async function openSession(): Promise<Session> {
         if (name !== undefined) env[name] = value!
         // the checkout and its packages are there: this test runs on them
         else if (line === "npm install") continue
-        else if (/^(npm install && )?npm start$/.test(line)) {
-          // the script itself, so that signals reach the service and not npm
-          await serve(SCRIPTS.start, '"msg":"started"')
-        } else if (line.startsWith("bin/hookline run ")) {
-          await serve(`exec ${line}`, '"msg":"started"')
+        else if (/^(npm install && )?npm start$|^bin\/hookline run /.test(line)) {
+          await serve(line.replace("npm install && ", ""), /started/)
         } else if (line === "npm run kafka") {
-          const command = `${SCRIPTS.kafka} --port ${kafkaPort}`
-          await start(command, " listens on ", (it) => (kafka = it), ROOT)
+          kafka = start(`${line} -- --port ${kafkaPort}`, ROOT)
+          await kafka.printed(/ listens on /)
         } else if (/^(\w+=\S+ )?bin\/hookline dev\b/.test(line)) {
-          const command = `exec env ${line} --port ${port} --admin-port 0`
-          output += (await serve(command, "  Keys")).replaceAll(`${port}`, "8080")
+          const command = `${line} --port ${port} --admin-port 0`
+          output += (await serve(command, /^ {2}Keys/m)).replaceAll(`${port}`, "8080")
         } else {
           const ended = await runToEnd(["sh", "-c", here(line)], { cwd: folder.path, env })
           expect(ended.status, `${line}\n${ended.stderr}`).toBe(0)
@@ -110,13 +80,17 @@ export async function openSession(): Promise<Session> {
       }
       return output.replaceAll("\r", "")
     },
-    [Symbol.dispose]() {
-      service?.kill("SIGKILL")
-      // its own processes end with it
-      kafka?.kill("SIGTERM")
+    async [Symbol.asyncDispose]() {
+      await service?.[Symbol.asyncDispose]()
+      await stop(kafka)
       folder[Symbol.dispose]()
     },
   }
+}
+
+async function stop(running: RunningCommand | undefined): Promise<void> {
+  running?.press("\x03")
+  expect(await running?.exited, running?.output()).toBeOneOf([0, undefined])
 }
 
 /** Does what the blocks say, and compares what is printed with the text that follows. */

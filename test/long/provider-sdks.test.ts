@@ -24,12 +24,14 @@ const form = fc
   })
   .map((pairs) => new URLSearchParams(pairs).toString())
 const scalar = fc.oneof(word, fc.stringMatching(/^[:\\,A-Z0-9]{0,12}$/))
+/** Adyen's own references have no colon, which separates the signed fields: src/verify/recut.test.ts. */
+const reference = scalar.map((text) => text.replaceAll(":", "-"))
 /** An item of a payment, as it is before it is signed. */
 const payment = fc
   .record({
-    pspReference: scalar,
-    originalReference: fc.option(scalar, { nil: undefined }),
-    merchantAccountCode: scalar,
+    pspReference: reference,
+    originalReference: fc.option(reference, { nil: undefined }),
+    merchantAccountCode: reference,
     merchantReference: scalar,
     amount: fc.record({ value: fc.integer({ min: 0 }), currency: fc.constantFrom("EUR", "USD") }),
     eventCode: fc.constantFrom("AUTHORISATION", "CAPTURE"),

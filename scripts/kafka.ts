@@ -15,10 +15,12 @@ if ("missing" in found) {
 const kafka = await startKafka({ port: Number(values.port), isForLoad: true })
 // the broker's process keeps nothing waiting
 const running = setInterval(() => {}, 2 ** 30)
+let stopped: Promise<void> | undefined
+// each Ctrl-C comes twice: from the terminal, and from npm
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-  process.once(signal, () => {
+  process.on(signal, () => {
     clearInterval(running)
-    void kafka.stop()
+    stopped ??= kafka.stop()
   })
 process.stdout.write(
   `Kafka ${VERSION} listens on localhost:${values.port}; Ctrl-C ends it and deletes its topics\n`,

@@ -81,9 +81,9 @@ export async function openSession(): Promise<Session> {
       return output.replaceAll("\r", "")
     },
     async [Symbol.asyncDispose]() {
+      using _ = folder
       await service?.[Symbol.asyncDispose]()
       await stop(kafka)
-      folder[Symbol.dispose]()
     },
   }
 }

@@ -7,8 +7,11 @@ import { freePorts } from "../support/ports.ts"
 
 const INDEX = join(import.meta.dir, "../../src/index.ts")
 
-/** Starts an application with this connection and processors, and prints whether a module is loaded then. */
+/**
+ * A program that starts an application with this connection and processors, and prints whether a module is loaded then. With
+ * `awaited` as its argument it waits for that */
 const program = (name: string, connection: string, processors = ""): string => `
+  const isLoaded = () => Object.keys(require.cache).some((file) => file.includes(${JSON.stringify(`/node_modules/${name}/`)}))
   const { Application, brokerSink, deduplicator, embeddedConnection, kafkaConnection, Pipeline, webHookSource } =
     await import(${JSON.stringify(INDEX)})
   const app = new Application({ service: { logLevel: "silent" } })
@@ -16,7 +19,9 @@ const program = (name: string, connection: string, processors = ""): string => `
   const [source, sink] = [webHookSource({ path: "/" }), brokerSink({ topic: "t" })]
   app.addPipeline(new Pipeline("webhooks", { source, processors: [${processors}], sink }))
   await app.start({ listen: false })
-  console.log(Object.keys(require.cache).some((file) => file.includes(${JSON.stringify(`/node_modules/${name}/`)})))
+  // what is loaded when it connects is loaded in the background, at any time after the start
+  while (process.argv.includes("awaited") && !isLoaded()) await Bun.sleep(5)
+  console.log(isLoaded())
   await app.stop()`
 
 const KAFKA = `kafkaConnection({ bootstrapServers: ["127.0.0.1:1"] })`
@@ -40,7 +45,7 @@ test.each([
   ],
 ])("of the clients, %s", async (_, program, loaded) => {
   using folder = temporaryFolder()
-  const child = Bun.spawn(endingWithThisProcess(process.execPath, "-e", program), {
+  const child = Bun.spawn(endingWithThisProcess(process.execPath, "-e", program, ...(loaded ? ["awaited"] : [])), {
     cwd: folder.path,
     stdout: "pipe",
   })

@@ -53,8 +53,8 @@ export interface EndpointDeps extends ShapeDeps {
  */
 const REFUSED_AFTER_MS = 1000
 
-/** How often requests of a pipeline are looked at for a proxy that is not trusted, which takes a microsecond. */
-const LOOKED_MS = 1000
+/** A pipeline's requests are looked at this often for a proxy that is not trusted, and so long after one with its header. */
+const [LOOK_MS, FOUND_MS] = [20, 1000]
 
 /** Answers the requests for one path. Each is counted and logged once. */
 export class PipelineEndpoint implements SenderLimits {
@@ -64,8 +64,8 @@ export class PipelineEndpoint implements SenderLimits {
   readonly #outcomes: OutcomeLog
   readonly #unverified: UnverifiedRequests | undefined
   #arrivals: Arrivals | undefined
-  /** When a request with X-Forwarded-For was last looked at. */
-  #lookedMs = Number.NEGATIVE_INFINITY
+  /** When a request is to be looked at for X-Forwarded-For again. */
+  #nextLookMs = Number.NEGATIVE_INFINITY
 
   constructor(route: Route, deps: EndpointDeps) {
     const { handler, pipeline } = route
@@ -204,7 +204,7 @@ export class PipelineEndpoint implements SenderLimits {
     const isAccepted = outcome.kind === "accepted" || outcome.kind === "dropped"
     const nowMs = steadyMs()
     const ms = nowMs - info.startedMs
-    if (nowMs - this.#lookedMs > LOOKED_MS) this.#lookForProxy(info, nowMs)
+    if (nowMs >= this.#nextLookMs) this.#lookForProxy(info, nowMs)
     if (bytes !== undefined && info.isClosed) this.#outcomes.unanswered()
     this.#outcomes.answered(isAccepted ? accepted.status : outcome.status, outcome, info, bytes, event, ms)
     if (isAccepted) return new Response(accepted.body, accepted.init)
@@ -213,8 +213,10 @@ export class PipelineEndpoint implements SenderLimits {
   }
 
   #lookForProxy(info: ReceivedRequest, nowMs: number): void {
-    if (info.firstCameAtMs !== undefined || !info.headers.has("x-forwarded-for")) return
-    this.#lookedMs = nowMs
+    if (info.firstCameAtMs !== undefined) return
+    const isForwarded = info.headers.has("x-forwarded-for")
+    this.#nextLookMs = nowMs + (isForwarded ? FOUND_MS : LOOK_MS)
+    if (!isForwarded) return
     const peer = info.untrustedPeer
     if (peer !== undefined) this.#outcomes.untrustedProxy(peer, info)
   }

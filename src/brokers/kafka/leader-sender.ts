@@ -68,12 +68,6 @@ export class LeaderSender {
     return this.#connection.problem
   }
 
-  /** Whether it may acknowledge by this time what it is sent now. */
-  answersBy(deadlineMs: number): boolean {
-    const nowMs = steadyMs()
-    return nowMs + this.#roundTrips.leastMs(nowMs) <= deadlineMs
-  }
-
   update(endpoint: EndpointOptions | undefined, leads: boolean, availableSinceMs: number): void {
     const nowMs = steadyMs()
     const isDeposed = this.#inFlight.values().some(({ batches, sentMs }) => {
@@ -102,6 +96,13 @@ export class LeaderSender {
       setImmediate(() => this.#send())
     }
     return this.#connection.isOpen
+  }
+
+  /** Schedules for a record without a key, unless what is sent now can't be acknowledged by its deadline. @returns as `schedule` */
+  scheduleFor(deadlineMs: number): boolean {
+    if (!this.#maySend) return false
+    const nowMs = steadyMs()
+    return nowMs + this.#roundTrips.leastMs(nowMs) <= deadlineMs && this.schedule()
   }
 
   close(): void {

@@ -45,10 +45,13 @@ test.each([
   ],
 ])("of the clients, %s", async (_, program, loaded) => {
   using folder = temporaryFolder()
-  const child = Bun.spawn(endingWithThisProcess(process.execPath, "-e", program, ...(loaded ? ["awaited"] : [])), {
-    cwd: folder.path,
-    stdout: "pipe",
-  })
+  const child = Bun.spawn(
+    endingWithThisProcess(process.execPath, "-e", program, ...(loaded ? ["awaited"] : [])),
+    {
+      cwd: folder.path,
+      stdout: "pipe",
+    },
+  )
   expect(await child.stdout.text()).toBe(`${loaded}\n`)
 })
 

@@ -186,7 +186,8 @@ export class KafkaProducer implements YieldingBroker {
 
   /** Has a record without a key sent by the first leader that is free and may acknowledge it in time. */
   #dispatch(topic: Topic, deadlineMs: number): void {
-    for (const leader of topic.leaders()) if (this.#senders.get(leader)?.scheduleFor(deadlineMs) === true) return
+    for (const leader of topic.leaders())
+      if (this.#senders.get(leader)?.scheduleFor(deadlineMs) === true) return
   }
 
   /** Rejects what is past its deadline. @returns whether anything is pending */

@@ -9,8 +9,8 @@ export function declareLog(program: Command): void {
     .description("check, back up, restore or rescue an embedded log")
     .helpCommand(false)
   addDetails(log.command("backup"), {
-    notes: `It copies the embedded logs of the configuration with their consumer groups and dedupe keys, the spools, the positions of
-replays and forwards, and secrets that providers have sent, all as of one moment. The folder gets backup.json last: without
+    notes: `It copies the embedded logs of the configuration with their consumer groups and dedupe keys, the positions of forwards,
+handlers and replays, what is reconciled, the spools, and secrets that providers have sent, all as of one moment. The folder gets backup.json last: without
 it the backup is not complete. Secrets and certificates that the configuration names are not copied, nor is the
 configuration.`,
     example: "hookline log backup /backups/2026-11-23",
@@ -34,7 +34,7 @@ consumer groups that had read further continue with the first record after the r
   addDetails(log.command("check"), {
     notes: `It reads the whole log. While it checks the file's structure, the log's WAL grows with every event.
 
-Exit status: 0 if all records can be read, 1 if some can't.`,
+Exit status: 0 if all records and the files beside the log can be read, 1 if some can't.`,
     example: "hookline log check",
   })
     .description("read all records and pages of a log, and print what is damaged; also while Hookline runs")
@@ -44,7 +44,7 @@ Exit status: 0 if all records can be read, 1 if some can't.`,
     .action(async (flags: LogFlags) => (await import("./log.ts")).checkLog(flags))
   addDetails(log.command("rescue"), {
     notes: `The new log has the id, topics, offsets and times of the damaged one, with gaps where records can't be read, and begins a
-leader epoch. Its consumer groups and dedupe keys are copied too, if they can be read. Nothing is changed in the damaged log:
+leader epoch. Its consumer groups, dedupe keys, positions and ledgers are copied too, if they can be read. Nothing is changed in the damaged log:
 put the new folder in its place by hand.
 
 Exit status: 0 if all records were copied, 1 if some can't be read.`,

@@ -1,15 +1,12 @@
 import { copyFileSync, readdirSync, statSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import { LogCopy, refuseDamage } from "../brokers/embedded/log-copy.ts"
-import { dedupeFileIn } from "../dedupe/key-database.ts"
-import { locate } from "../dedupe/location.ts"
 import { HooklineError } from "../errors.ts"
 import { exists } from "../process/paths.ts"
-import { namesIn, positionFile } from "../replay/positions.ts"
 import { Application } from "../runtime/application.ts"
+import { keptBy, type KeptFile, type KeptKind } from "../runtime/kept-files.ts"
 import type { Plan } from "../runtime/plan/plan.ts"
 import { DatabaseCopy } from "../storage/database-copy.ts"
-import type { DatabaseLocation } from "../storage/database-file.ts"
 import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
 import { fsyncFile, fsyncFolder } from "../storage/fsync.ts"
 import { ELSEWHERE, writingInto } from "../storage/writing-into.ts"
@@ -30,16 +27,11 @@ export const MANIFEST = "backup.json"
 
 /** A file of a backup. */
 export interface BackupFile {
-  readonly kind: DatabaseLocation["kind"] | "secret"
+  readonly kind: KeptKind | "secret"
   /** The path in the backup's folder. */
   readonly file: string
   /** Where it was, absolute. */
   readonly from: string
-}
-
-interface Source {
-  readonly location: DatabaseLocation
-  readonly file: string
 }
 
 /** Copies what the configuration's pipelines store. @throws HooklineError `config`, `usage`, `no_input`, `log_io` */
@@ -47,7 +39,7 @@ export function backUpLogs(folder: string, flags: StateFlags): void {
   const app = Application.fromFile(flags.config)
   const plan = app.plan()
   const target = checkEmpty(resolve(folder))
-  const sources = sourcesOf(plan, stateFolder(app, flags.state))
+  const sources = keptBy(plan, stateFolder(app, flags.state))
   if (sources.length === 0)
     throw new HooklineError("no_input", "there is nothing to back up: no log, spool or position exists yet")
   const made = new Date().toISOString()
@@ -60,13 +52,19 @@ export function backUpLogs(folder: string, flags: StateFlags): void {
 
 function copyAll(
   plan: Plan,
-  sources: readonly Source[],
+  sources: readonly KeptFile[],
   { target, made }: { readonly target: string; readonly made: string },
 ): readonly BackupFile[] {
-  for (const { file } of sources) makePrivateFolder(dirname(join(target, file)))
+  for (const { name } of sources) makePrivateFolder(dirname(join(target, name)))
+  const texts = sources.flatMap(({ kind, path, name, location }) =>
+    location === undefined ? copyPlain(kind, path, target, name) : [],
+  )
   const files: BackupFile[] = [
+    ...texts,
     ...copyDatabases(sources, target),
-    ...secretFiles(plan).map((from, at) => copySecret(from, target, `secrets/${at + 1}-${basename(from)}`)),
+    ...secretFiles(plan).map((from, at) =>
+      copyPlain("secret", from, target, `secrets/${at + 1}-${basename(from)}`),
+    ),
   ]
   createPrivateFile(join(target, MANIFEST), `${JSON.stringify({ made, files }, null, 2)}\n`)
   fsyncFile(join(target, MANIFEST))
@@ -81,48 +79,13 @@ export function checkEmpty(folder: string): string {
   return folder
 }
 
-/** The files to copy, in the order in which they are fixed. */
-function sourcesOf({ connections, pipelines, baseDir }: Plan, state: string): Source[] {
-  const own: Source[] = []
-  const keyFolders = new Map<string, string>()
-  for (const [id, { kind, values }] of connections) {
-    for (const { path, database: location } of kind.files?.(values) ?? [])
-      if (location !== undefined) own.push({ location, file: `${id}/${basename(path)}` })
-    const folder = kind.logFolder?.(values)
-    if (folder !== undefined) keyFolders.set(resolve(folder), id)
-  }
-  const logs = own.filter(({ location }) => location.kind === "log")
-  const others = own.filter(({ location }) => location.kind !== "log" && location.kind !== "spool")
-  const spools = own.filter(({ location }) => location.kind === "spool")
-  for (const { id, processors } of pipelines)
-    for (const one of processors) {
-      if (typeof one === "function") continue
-      const { store } = one.component.store?.(one.values as never) ?? { store: "embedded" }
-      const at = locate(store, { pipeline: id, logDirectory: undefined, baseDir })
-      if (at.kind !== "embedded" || keyFolders.has(at.directory)) continue
-      if (exists(dedupeFileIn(at.directory).file))
-        keyFolders.set(at.directory, `dedupe-${keyFolders.size - logs.length + 1}`)
-    }
-  const positions = (["replay", "forward"] as const).flatMap((kind) =>
-    namesIn(state, kind).map((name) => ({
-      location: positionFile(state, kind, name),
-      file: `state/${kind}s/${name}.sqlite`,
-    })),
-  )
-  const keys = [...keyFolders].map(([at, name]) => ({
-    location: dedupeFileIn(at),
-    file: `${name}/marks.sqlite`,
-  }))
-  return [...positions, ...others, ...keys, ...spools, ...logs].filter(({ location }) =>
-    exists(location.file),
-  )
-}
-
-function copyDatabases(sources: readonly Source[], target: string): BackupFile[] {
+function copyDatabases(kept: readonly KeptFile[], target: string): BackupFile[] {
   using copies = new DisposableStack()
+  const sources = kept.flatMap(({ kind, location, name }) =>
+    location === undefined ? [] : [{ kind, location, to: join(target, name), name }],
+  )
   const logs: LogCopy[] = []
-  const all = sources.map(({ location, file }) => {
-    const to = join(target, file)
+  const all = sources.map(({ location, to }) => {
     if (location.kind !== "log") return copies.use(new DatabaseCopy(location, to))
     const log = copies.use(new LogCopy(dirname(location.file), to, "backup"))
     logs.push(log)
@@ -148,7 +111,11 @@ function copyDatabases(sources: readonly Source[], target: string): BackupFile[]
     log.close()
   }
   bar?.stop()
-  return sources.map(({ location: { kind, file: from }, file }) => ({ kind, file, from: resolve(from) }))
+  return sources.map(({ kind, location: { file: from }, name: file }) => ({
+    kind,
+    file,
+    from: resolve(from),
+  }))
 }
 
 function beginAtOnce(copies: readonly DatabaseCopy[]): void {
@@ -167,17 +134,19 @@ const secretFiles = ({ pipelines }: Plan): string[] => {
   return [...new Set(named as string[])].filter((file) => exists(file))
 }
 
-function copySecret(from: string, target: string, file: string): BackupFile {
+function copyPlain(kind: BackupFile["kind"], from: string, target: string, file: string): BackupFile {
   const to = join(target, file)
   makePrivateFolder(dirname(to))
   createPrivateFile(to, "")
   copyFileSync(from, to)
   fsyncFile(to)
-  return { kind: "secret", file, from: resolve(from) }
+  return { kind, file, from: resolve(from) }
 }
 
-const foldersOf = (target: string, files: readonly BackupFile[]): string[] => [
-  ...new Set(
-    [...files.map(({ file }) => dirname(join(target, file))), join(target, "state"), target].filter(exists),
-  ),
-]
+/** Each folder of the copied files, up to the backup's. */
+function foldersOf(target: string, files: readonly BackupFile[]): string[] {
+  const folders = new Set<string>([target])
+  for (const { file } of files)
+    for (let path = dirname(join(target, file)); path !== target; path = dirname(path)) folders.add(path)
+  return [...folders]
+}

@@ -1,31 +1,14 @@
 import { copyFileSync, readFileSync, renameSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { groupsIn } from "../brokers/embedded/group-database.ts"
-import { spoolAt } from "../brokers/spool/spool-database.ts"
-import { dedupeFileIn } from "../dedupe/key-database.ts"
 import { HooklineError } from "../errors.ts"
 import { exists, whyUnreadable } from "../process/paths.ts"
-import { positionFile } from "../replay/positions.ts"
-import { logIn, type DatabaseLocation } from "../storage/database-file.ts"
+import { locationOf } from "../runtime/kept-files.ts"
 import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
 import { fsyncFile, fsyncFolder } from "../storage/fsync.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
 import { MANIFEST, type BackupFile } from "./log-backup.ts"
 import { writingInto } from "../storage/writing-into.ts"
 import { printTable } from "./table.ts"
-
-/** Where the files of each kind are locked. */
-const LOCATIONS: { readonly [kind in BackupFile["kind"]]?: (from: string) => DatabaseLocation } = {
-  log: (from) => logIn(dirname(from)),
-  "group store": (from) => groupsIn(dirname(from)),
-  "dedupe store": (from) => dedupeFileIn(dirname(from)),
-  spool: spoolAt,
-  "position file": (from) => {
-    const folder = dirname(from)
-    const kind = folder.endsWith("replays") ? "replay" : "forward"
-    return positionFile(dirname(folder), kind, from.slice(folder.length + 1, -".sqlite".length))
-  },
-}
 
 /**
  * Puts the files of a backup back, once none of them is in use; those that exist are renamed, with their WALs.
@@ -41,7 +24,7 @@ export function restoreLogs(folder: string): void {
   using locks = new DisposableStack()
   for (const { kind, from } of files) {
     makePrivateFolder(dirname(from))
-    const location = LOCATIONS[kind]?.(from)
+    const location = kind === "secret" ? undefined : locationOf(kind, from)
     if (location !== undefined) locks.defer(lockForWriting(location))
   }
   const suffix = `.before-restore-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`

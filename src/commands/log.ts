@@ -1,18 +1,25 @@
 import { Database } from "bun:sqlite"
-import { rmSync } from "node:fs"
+import { readFileSync, rmSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { findGaps, UNKNOWN_END } from "../brokers/embedded/damage.ts"
-import { groupsIn } from "../brokers/embedded/group-database.ts"
 import { LogCopy } from "../brokers/embedded/log-copy.ts"
-import { dedupeFileIn } from "../dedupe/key-database.ts"
 import { HooklineError } from "../errors.ts"
 import type { UnreadRecords } from "../kafka-listener/log.ts"
 import { exists } from "../process/paths.ts"
 import { Application } from "../runtime/application.ts"
+import { keptIn, type KeptFile } from "../runtime/kept-files.ts"
 import { DatabaseCopy } from "../storage/database-copy.ts"
-import { isDamage, logIn, openForReading, pragma } from "../storage/database-file.ts"
-import { makePrivateFolder } from "../storage/private-files.ts"
-import { fsyncFolder } from "../storage/fsync.ts"
+import {
+  DamagedFile,
+  describeFailure,
+  isDamage,
+  logIn,
+  openForReading,
+  pragma,
+  type DatabaseLocation,
+} from "../storage/database-file.ts"
+import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
+import { fsyncFile, fsyncFolder } from "../storage/fsync.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
 import { ELSEWHERE, writingInto } from "../storage/writing-into.ts"
 import { startProgressBar } from "./progress-bar.ts"
@@ -34,8 +41,14 @@ interface DamagedPage {
   readonly problem: string
 }
 
+/** A file beside a log, and why it can't be read; null: it can. */
+interface FileBeside {
+  readonly file: string
+  readonly problem: string | null
+}
+
 /**
- * Prints which pages and records of a log can't be read; the exit status is 1 if any.
+ * Prints which pages and records of a log can't be read, and which files beside it; the exit status is 1 if any.
  *
  * @throws HooklineError `config`, `usage`, `no_log`, `no_input`
  */
@@ -49,13 +62,33 @@ export function checkLog(flags: LogFlags): void {
     if ("lost" in found) lost.push(found.lost)
     else records += found.records
   }
-  if (pages.length + lost.length > 0) process.exitCode = 1
+  const beside = checkBeside(dirname(file))
+  const unreadable = beside.filter(({ problem }) => problem !== null)
+  if (pages.length + lost.length + unreadable.length > 0) process.exitCode = 1
   if (flags.json === true)
-    return console.log(JSON.stringify({ file, records, pages, lost: lost.map(asJson) }, null, 2))
+    return console.log(JSON.stringify({ file, records, pages, lost: lost.map(asJson), beside }, null, 2))
   console.log(`${file}: ${counted(records, "record")} can be read`)
   for (const { page, offset, problem } of pages) console.log(`page ${page}, at byte ${offset}: ${problem}`)
   printLost(lost)
   if (pages.length + lost.length > 0) console.log(logIn(dirname(file)).remedy)
+  for (const { problem } of unreadable) console.log(problem)
+}
+
+/** Checks the structure of the databases that lie beside a log. */
+function checkBeside(directory: string): readonly FileBeside[] {
+  return keptIn(directory).flatMap(({ kind, path: file, location }) =>
+    kind === "log" || location === undefined ? [] : { file, problem: problemOf(location) ?? null },
+  )
+}
+
+function problemOf(location: DatabaseLocation): string | undefined {
+  try {
+    using db = openForReading(location)
+    const { quick_check: found } = db.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()!
+    return found === "ok" ? undefined : new DamagedFile(location, found.replace(/^\*\*\*.*\n/, "")).message
+  } catch (error) {
+    return describeFailure(error, location)
+  }
 }
 
 /** Copies what can be read of a log. @throws HooklineError as checkLog, `log_locked` while Hookline runs, `log_io` */
@@ -91,25 +124,31 @@ function rescue(directory: string, target: string) {
   )
   bar?.stop()
   copy.close()
-  const left = [groupsIn, dedupeFileIn].flatMap((at) => copyIfReadable(at, directory, target) ?? [])
+  const left = keptIn(directory).flatMap((kept) => copyIfReadable(kept, target) ?? [])
   fsyncFolder(target)
   return { records: copy.records, lost, left }
 }
 
-/** @returns why it was not copied, if it exists */
-function copyIfReadable(at: typeof groupsIn, directory: string, target: string): string | undefined {
-  const location = at(directory)
-  if (!exists(location.file)) return undefined
-  const { file } = at(target)
+/** Copies what lies beside the log. @returns why it was not copied */
+function copyIfReadable({ kind, path, name, location }: KeptFile, target: string): string | undefined {
+  if (kind === "log") return undefined
+  const to = join(target, name)
+  makePrivateFolder(dirname(to))
   try {
-    using copy = new DatabaseCopy(location, file)
-    copy.begin()
-    copy.copyTables()
-    copy.end()
-    copy.close()
+    if (location === undefined) {
+      createPrivateFile(to, readFileSync(path))
+      fsyncFile(to)
+    } else {
+      using copy = new DatabaseCopy(location, to)
+      copy.begin()
+      copy.copyTables()
+      copy.end()
+      copy.close()
+    }
+    fsyncFolder(dirname(to))
     return undefined
   } catch (error) {
-    rmSync(file, { force: true })
+    rmSync(to, { force: true })
     if (!(error instanceof HooklineError)) throw error
     return `not copied: ${error.message}`
   }

@@ -79,11 +79,11 @@ async function backUp(own: string, name: string): Promise<string> {
   expect([ended.status, ended.stderr]).toEqual([0, ""])
   const listed = JSON.parse(ended.stdout) as { files: { file: string }[] }
   expect(listed.files.map(({ file }) => file).toSorted()).toEqual([
-    "dedupe-1/marks.sqlite",
     "kafka/spool.sqlite",
     "log/groups.sqlite",
     "log/log.sqlite",
     "log/marks.sqlite",
+    "other-1/marks.sqlite",
     "secrets/1-asana.secret",
     "state/forwards/log-webhooks.sqlite",
   ])
@@ -114,7 +114,7 @@ function checkConsistent(backup: string): void {
   ])
   expect(keys.size).toBe(count(log, "records_1"))
   const spooled = count(join(backup, "kafka/spool.sqlite"), "records_1")
-  expect(count(join(backup, "dedupe-1/marks.sqlite"), "marks")).toBeLessThanOrEqual(spooled)
+  expect(count(join(backup, "other-1/marks.sqlite"), "marks")).toBeLessThanOrEqual(spooled)
   expect(readFileSync(join(backup, "secrets/1-asana.secret"), "utf8")).toBe("obviously-fake\n")
 }
 

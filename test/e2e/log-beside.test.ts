@@ -1,0 +1,169 @@
+import { expect, setDefaultTimeout, test } from "bun:test"
+import { readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { OutcomeFolder } from "../../src/reconcile/outcome-index.ts"
+import { positionFile, Positions } from "../../src/replay/positions.ts"
+import { keptIn } from "../../src/runtime/kept-files.ts"
+import { holderFileOf } from "../../src/storage/database-file.ts"
+import { GITHUB_SECRET, GitHubHook } from "../support/github-hook.ts"
+import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { kafkaAddressOf } from "../support/kafka-clients.ts"
+import { freePort } from "../support/ports.ts"
+import { Receiver } from "../support/receiver.ts"
+
+setDefaultTimeout(300_000)
+
+const configuration = (url: string, more = ""): string => `
+[connection:log]
+directory = log
+kafka_listen = 127.0.0.1:0
+[pipeline:hooks:WebHookSource]
+[pipeline:hooks:Deduplicator]
+key = json:/id
+[pipeline:hooks:BrokerSink]
+topic = hooks
+key = json:/id
+[forward:app]
+from = log/hooks
+url = ${url}
+begin = beginning
+on_refusal = skip
+retries = 0
+${more}`
+
+async function post({ urls }: RunningHookline, ...ids: string[]): Promise<void> {
+  for (const id of ids) {
+    const { status } = await fetch(urls["hooks"]!, { method: "POST", body: JSON.stringify({ id }) })
+    expect(status).toBe(200)
+  }
+}
+
+const idsOf = (receiver: Receiver): string[] =>
+  receiver.all.map(({ body }) => (JSON.parse(body.toString()) as { id: string }).id)
+
+const numbered = (name: string, count: number): string[] =>
+  Array.from({ length: count }, (_, n) => `${name}${n}`)
+
+/** Runs a command in the folder. @returns what it prints */
+async function run(cwd: string, ...args: string[]): Promise<string> {
+  const { status, stdout, stderr } = await hookline(args, { cwd })
+  expect([args, status, stderr]).toEqual([args, 0, ""])
+  return stdout
+}
+
+const restore = (cwd: string): Promise<string> => run(cwd, "log", "restore", "backup")
+
+test.each([
+  [
+    "a backup that is restored to an empty disk",
+    async (cwd: string) => {
+      rmSync(join(cwd, "log"), { recursive: true })
+      await restore(cwd)
+    },
+  ],
+  ["a backup that is restored over the files", restore],
+  [
+    "a rescue",
+    async (cwd: string) => {
+      await run(cwd, "log", "rescue", "rescued")
+      renameSync(join(cwd, "log"), join(cwd, "damaged"))
+      renameSync(join(cwd, "rescued"), join(cwd, "log"))
+    },
+  ],
+])("%s has the position and the refused records of a forward", async (_, bringBack) => {
+  using folder = temporaryFolder()
+  const cwd = folder.path
+  await using receiver = new Receiver(
+    ({ body }) => new Response("", { status: body.includes("poison") ? 422 : 200 }),
+  )
+  const text = configuration(receiver.url)
+  const waiting = numbered("waiting", 20)
+  {
+    await using service = await startHookline(text, { folder: cwd })
+    await post(service, ...numbered("before", 5), "poison", "after")
+    await service.logged(({ msg }) => msg === "record refused")
+    await receiver.down()
+    await post(service, ...waiting)
+    await run(cwd, "log", "backup", "backup")
+  }
+  expect(await run(cwd, "forward", "failures", "app")).toContain("422")
+  const posted = receiver.all.length
+  await bringBack(cwd)
+  receiver.up()
+  await using service = await startHookline(text, { folder: cwd })
+  await post(service, "last")
+  await receiver.offset(waiting.length + 7)
+  const now = idsOf(receiver).slice(posted)
+  // what was posted last may be posted again
+  expect(now.filter((id) => id !== "after")).toEqual([...waiting, "last"])
+  expect(await run(cwd, "forward", "failures", "app")).toContain("422")
+})
+
+test("each file of a log's folder is one that backups and rescues know", async () => {
+  using folder = temporaryFolder()
+  await using receiver = new Receiver()
+  await using hook = new GitHubHook(`http://127.0.0.1:${await freePort()}/github`)
+  const reconciled = `[pipeline:github:WebHookSource]
+host = 127.0.0.1
+port = ${new URL(hook.url).port}
+path = /github
+[pipeline:github:Verifier]
+provider = github
+secret = ${GITHUB_SECRET}
+[pipeline:github:BrokerSink]
+topic = github
+${hook.section("github")}
+`
+  const directory = join(folder.path, "log")
+  await using service = await startHookline(configuration(receiver.url, reconciled), { folder: folder.path })
+  await kafkaAddressOf(service)
+  await post(service, "a")
+  await receiver.count(1)
+  for (const kind of ["handler", "replay"] as const)
+    Positions.advance(positionFile(directory, kind, "x")).close()
+  await using outcomes = new OutcomeFolder(directory, "stripe")
+  await outcomes.append(1, "accepted\ta\n", 1)
+  const kept = keptIn(directory)
+  const claimed = new Set([
+    ...kept.map(({ path }) => path),
+    ...kept.flatMap(({ location }) => {
+      if (location === undefined) return []
+      const { file, lockFile } = location
+      return [`${file}-wal`, `${file}-shm`, lockFile, holderFileOf(lockFile)]
+    }),
+  ])
+  const entries = readdirSync(directory, { recursive: true, withFileTypes: true })
+  const files = entries
+    .filter((it) => !it.isDirectory())
+    .map(({ parentPath, name }) => join(parentPath, name))
+  expect(files.filter((path) => !claimed.has(path) && !path.endsWith("/.gitignore"))).toEqual([])
+  expect(kept.map(({ name }) => name)).toEqual([
+    "reconcile-stripe.outcomes/1-" + process.pid,
+    "forwards/app.sqlite",
+    "handlers/x.sqlite",
+    "replays/x.sqlite",
+    "reconcile-github.sqlite",
+    "groups.sqlite",
+    "marks.sqlite",
+    "log.sqlite",
+  ])
+})
+
+test("log check names a file beside the log that can't be read", async () => {
+  using folder = temporaryFolder()
+  await using receiver = new Receiver()
+  {
+    await using service = await startHookline(configuration(receiver.url), { folder: folder.path })
+    await post(service, "a")
+    await receiver.count(1)
+  }
+  const file = join(folder.path, "log/forwards/app.sqlite")
+  expect(JSON.parse(await run(folder.path, "log", "check", "--json"))).toMatchObject({
+    beside: expect.arrayContaining([
+      { file: expect.stringMatching(/forwards\/app\.sqlite$/), problem: null },
+    ]),
+  })
+  writeFileSync(file, "no database")
+  const checked = await hookline(["log", "check"], { cwd: folder.path })
+  expect([checked.status, checked.stdout]).toEqual([1, expect.stringContaining("forwards/app.sqlite")])
+})

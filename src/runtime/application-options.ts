@@ -13,10 +13,14 @@ export interface ApplicationOptions {
    * of the request and the event, and return.
    */
   readonly onAnswer?: OnAnswer
+  /** Called with each line of the log, JSON with its line break, in place of writing it to standard output. */
+  readonly onLogLine?: (line: string) => void
   /** Options as in `[traces]`. */
   readonly traces?: TracesOptions
   /** Components that sections of the file may name, in addition to the built-in ones. */
   readonly components?: readonly Component[]
+  /** @internal What `${…}` in the file reads. Default: the process's environment. */
+  readonly env?: { readonly [name: string]: string | undefined }
   /** @internal The files that the components were loaded from, each with its stamp then: a change needs a restart. */
   readonly modules?: ReadonlyMap<string, string>
 }

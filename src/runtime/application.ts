@@ -73,8 +73,8 @@ export class Application {
 
   #firstConfiguration(file: string | undefined): Steps<ConfigurationFile> {
     const cwd = process.cwd()
-    this.#readConfiguration = (reads, isReload) =>
-      loadConfiguration(file, { env: process.env, cwd, reads, isReload })
+    const { env = process.env } = this.#options
+    this.#readConfiguration = (reads, isReload) => loadConfiguration(file, { env, cwd, reads, isReload })
     for (const [module, stamp] of this.#options.modules ?? []) this.#inputs.set(module, stamp)
     return this.#readConfiguration(recordIn(this.#inputs), false)
   }
@@ -138,6 +138,7 @@ export class Application {
       return (this.#mounted = await Runtime.start(plan, undefined, {
         from: { ports: listen, mount: true },
         onAnswer: this.#options.onAnswer,
+        onLogLine: this.#options.onLogLine,
       }))
     }, listen)
   }

@@ -32,10 +32,11 @@ import type { Silences } from "./silences.ts"
 import { packedExposition } from "./workers/summed-metrics.ts"
 import { shutdownDelay } from "./shutdown-delay.ts"
 
-interface Requests {
-  /** Default: own ports. */
+interface Surroundings {
+  /** Where requests come from. Default: own ports. */
   readonly from?: RequestsFrom
   readonly onAnswer?: OnAnswer | undefined
+  readonly onLogLine?: ((line: string) => void) | undefined
 }
 
 /** @internal Runs one plan after another in this process. */
@@ -57,11 +58,12 @@ export class Runtime implements ReloadableApplication, Running {
   #seen: State | undefined
   #areTopicsAdded = false
 
-  private constructor({ service }: Plan, membership: Membership | undefined, requests: Requests) {
+  private constructor({ service }: Plan, membership: Membership | undefined, surroundings: Surroundings) {
     const opened = openLog({
       level: service.log_level,
       format: service.log_format,
       worker: membership?.worker,
+      onLine: surroundings.onLogLine,
       onDropped: () => this.metrics.logLineDropped.add(),
     })
     this.log = opened.log
@@ -77,8 +79,8 @@ export class Runtime implements ReloadableApplication, Running {
       service: adminService(this),
       topicsAdded: () => this.#topicsAdded(),
       membership,
-      from: requests.from,
-      onAnswer: requests.onAnswer,
+      from: surroundings.from,
+      onAnswer: surroundings.onAnswer,
       captures,
       signal: this.#stopping.signal,
     }
@@ -90,8 +92,8 @@ export class Runtime implements ReloadableApplication, Running {
    * @param membership undefined: a single process, with the admin listener
    * @throws HooklineError when a part can't be opened; those opened before are closed
    */
-  static async start(plan: Plan, membership?: Membership, requests: Requests = {}): Promise<Runtime> {
-    const runtime = new Runtime(plan, membership, requests)
+  static async start(plan: Plan, membership?: Membership, surroundings: Surroundings = {}): Promise<Runtime> {
+    const runtime = new Runtime(plan, membership, surroundings)
     const { metrics } = runtime
     await runtime.#change(() => Promise.resolve(plan))
     if (membership === undefined) {

@@ -34,7 +34,9 @@ export interface LogOptions {
   format: (typeof LOG_FORMATS)[number]
   /** The worker's number, added to every line. */
   worker?: number | undefined
-  /** Called for each line that is dropped, since standard output has not accepted those before. */
+  /** Takes the lines, with their line breaks, in place of standard output. */
+  onLine?: ((line: string) => void) | undefined
+  /** Called for each line that is dropped, since standard output has not accepted those before, or `onLine` threw. */
   onDropped?: () => void
 }
 
@@ -52,14 +54,17 @@ const RESUME_MS = 1000
 let standardOutput: LineWriter | undefined
 
 /** Opens the log on standard output. It never blocks or throws; lines that standard output does not accept are dropped. */
-export function openLog({ level, format, worker, onDropped = () => {} }: LogOptions): OpenLog {
-  const human = format === "pretty" || (format === "auto" && isatty(STDOUT))
+export function openLog({ level, format, worker, onLine, onDropped = () => {} }: LogOptions): OpenLog {
+  const human = format === "pretty" || (format === "auto" && onLine === undefined && isatty(STDOUT))
   // paths, header values and parser errors come from senders
   const escape = human ? forTerminal() : escapeControls
   const toText = (line: string): string => escape(withoutHidden(line))
-  const stream = boundedStream(toText, onDropped, (lines) => {
-    log.error({ lines }, "log lines were dropped here: standard output was full, blocked or closed")
-  })
+  const stream =
+    onLine === undefined
+      ? boundedStream(toText, onDropped, (lines) => {
+          log.error({ lines }, "log lines were dropped here: standard output was full, blocked or closed")
+        })
+      : streamTo((line) => onLine(toText(line)), onDropped)
   // a child keeps the level that it was created with
   const made = new Set<WeakRef<PinoLogger>>()
   const log = pino(
@@ -138,6 +143,17 @@ function boundedStream(
     },
   }
 }
+
+/** Passes lines on; one is dropped where that throws. */
+const streamTo = (pass: (line: string) => void, onDropped: () => void): { write(line: string): void } => ({
+  write(line) {
+    try {
+      pass(line)
+    } catch {
+      onDropped()
+    }
+  },
+})
 
 /** Makes a JSON line one for people: one about a request is a sentence, and control characters are escaped. */
 function forTerminal(): (line: string) => string {

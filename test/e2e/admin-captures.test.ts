@@ -51,7 +51,7 @@ const signature = (secret: string, atS = Math.floor(Date.now() / 1000), body = B
 const bytesOf = ({ body_base64 }: CaptureDetail): string => Buffer.from(body_base64!, "base64").toString()
 
 describe("refused requests are kept on a loopback address", () => {
-  const it = sharedByTests(async () => AdminApi.start(configuration(await freePort(), SECRET)))
+  const it = sharedByTests(async () => AdminApi.startInProcess(configuration(await freePort(), SECRET)))
   beforeEach(() => it.get("captures", { method: "DELETE" }))
   /** Posts an event that another secret has signed, to be refused. */
   const sendUnverified = async (): Promise<void> =>
@@ -235,7 +235,7 @@ describe("refused requests are kept on a loopback address", () => {
 
   test("resent after its secret is fixed, it is published, however old its signature is by then", async () => {
     const adminPort = await freePort()
-    await using it = await AdminApi.start(configuration(adminPort, SECRET))
+    await using it = await AdminApi.startInProcess(configuration(adminPort, SECRET))
     const headers = { "Stripe-Signature": signature(OTHER, Math.floor(Date.now() / 1000) - 30) }
     expect(await it.send("payments", headers, BODY)).toBe(401)
     const { summary } = await it.get<CaptureDetail>("captures/last?pipeline=payments")
@@ -260,7 +260,7 @@ describe("refused requests are kept on a loopback address", () => {
 })
 
 test("capture = all keeps accepted ones as they came, with their record", async () => {
-  await using it = await AdminApi.start(
+  await using it = await AdminApi.startInProcess(
     configuration(0, SECRET, "capture = all\ncapture_max_requests = 8\ncapture_max_bytes = 64KiB"),
   )
   for (let n = 0; n < 10; n++) expect(await it.send("open", {}, BODY)).toBe(200)
@@ -282,7 +282,7 @@ test("capture = all keeps accepted ones as they came, with their record", async 
 
 test("with capture off nothing is kept, and a reload turns it on", async () => {
   const adminPort = await freePort()
-  await using it = await AdminApi.start(configuration(adminPort, SECRET, "capture = off"))
+  await using it = await AdminApi.startInProcess(configuration(adminPort, SECRET, "capture = off"))
   expect(await it.send("open", {}, "[]")).toBe(400)
   expect(await it.get<CaptureSummary[]>("captures")).toEqual([])
   const last = await hookline(["verify", "--last", "-c", join(it.folder, "pipelines.conf")])

@@ -14,6 +14,7 @@ import type {
 import { AdminApi } from "../support/admin-api.ts"
 import { makeCertificate } from "../support/certificate.ts"
 import { hookline, reload, sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { startInProcess } from "../support/in-process.ts"
 import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
@@ -48,11 +49,9 @@ interface Three extends AsyncDisposable {
   readonly c: AdminApi
 }
 const it = sharedByTests(async (): Promise<Three> => {
-  const [a, b, c] = (await Promise.all(ports.map((port) => AdminApi.start(configuration(port, places))))) as [
-    AdminApi,
-    AdminApi,
-    AdminApi,
-  ]
+  const [a, b, c] = (await Promise.all(
+    ports.map((port) => AdminApi.startInProcess(configuration(port, places))),
+  )) as [AdminApi, AdminApi, AdminApi]
   return {
     a,
     b,
@@ -170,7 +169,7 @@ test("refusals of one pipeline are summed over replicas of which each has refuse
     ids.map((id) => `[pipeline:${id}:WebHookSource]\nport = ${webhooks[at]}\npath = /${id}\n`).join("")
   const sinks = ids.map((id) => `[pipeline:${id}:BrokerSink]\ntopic = webhooks\n`).join("")
   const [one, other] = await Promise.all(
-    [port, otherPort].map((it, at) => AdminApi.start(configuration(it!, pair, many(at) + sinks))),
+    [port, otherPort].map((it, at) => AdminApi.startInProcess(configuration(it!, pair, many(at) + sinks))),
   )
   await overviewWhere(one!, ({ replicas: [found] }) => found?.problem === null)
   for (const id of ids) expect(await other!.send(id, {}, "[]")).toBe(400)
@@ -196,7 +195,7 @@ test("the log level changes in all replicas", async () => {
 })
 
 test("a replica that does not answer, or has another version or token, is listed with its problem, and no request waits for it", async () => {
-  const other = await AdminApi.start(
+  const other = await AdminApi.startInProcess(
     configuration(0, ["127.0.0.1:9"]).replace(
       TOKEN,
       "another-obviously-fake-token\ntoken = obviously-fake-main-token",
@@ -221,7 +220,7 @@ test("a replica that does not answer, or has another version or token, is listed
     otherPlace,
     ...[hung, garbage, json, old, late].map(place),
   ]
-  await using api = await AdminApi.start(configuration(adminPort, all))
+  await using api = await AdminApi.startInProcess(configuration(adminPort, all))
   const merged = await overviewWhere(api, ({ replicas }) => replicas.length === 8)
   expect(problems(merged)).toEqual({
     "127.0.0.1:9": expect.stringContaining("connection refused"),
@@ -266,7 +265,7 @@ test("a replica that refuses the token is asked again only after some time, sinc
   using refusing = answering("refusing", 401, { detail: "a token is required" })
   using other = answering("other", 404, { error: "not found" })
   const all = [refusing, other].map(({ port }) => `127.0.0.1:${port}`)
-  await using api = await AdminApi.start(configuration(await freePort(), all))
+  await using api = await AdminApi.startInProcess(configuration(await freePort(), all))
   const overview = await overviewWhere(api, () => asked.other >= 3)
   expect(problems(overview)).toEqual({ [all[0]!]: "has a different replicas_token", [all[1]!]: "HTTP 404" })
   expect(asked.refusing).toBe(1)
@@ -290,7 +289,7 @@ test("hookline status prints the figures of all replicas, as text and as JSON; i
   const unready = configuration(await freePort(), ["127.0.0.1:9"])
     .replace("directory = log", "bootstrap_servers = 127.0.0.1:9")
     .replace(/\[forward:app\]\n.*\n.*\n/, "")
-  await using running = await startHookline(unready, { folder: folder.path })
+  await using running = await startInProcess(unready, { folder: folder.path })
   const other = join(folder.path, "pipelines.conf")
   expect((await hookline(["status", "-c", other])).status).toBe(1)
   await running.stop()
@@ -347,7 +346,7 @@ test("hookline reload --all reloads the replicas one after the other, this one l
 test("hookline reload --all names a replica that is left out, reloads the others, and fails; a new replicas_token reaches all", async () => {
   const pair = await Promise.all([freePort(), freePort()])
   const all = [...pair, 9].map((port) => `127.0.0.1:${port}`)
-  const apis = await Promise.all(pair.map((port) => AdminApi.start(configuration(port, all))))
+  const apis = await Promise.all(pair.map((port) => AdminApi.startInProcess(configuration(port, all))))
   const isUsed = ({ replicas }: Overview): boolean =>
     replicas.filter(({ problem }) => problem === null).length === 1
   await overviewWhere(apis[0]!, isUsed)
@@ -389,7 +388,7 @@ test("a replica that hangs is waited for a second and listed with its problem; o
   const port = await freePort()
   const text = configuration(port, places)
   const first = await startHookline(text, { folder: folder.path })
-  await using api = await AdminApi.start(configuration(await freePort(), [`127.0.0.1:${port}`]))
+  await using api = await AdminApi.startInProcess(configuration(await freePort(), [`127.0.0.1:${port}`]))
   await overviewWhere(api, ({ replicas: [one] }) => one?.problem === null)
   first.signal("SIGSTOP")
   const startMs = performance.now()
@@ -414,7 +413,7 @@ test("requests that the workers of a replica refused are listed, shown and sent 
   await using workers = await AdminApi.start(
     workersConf({ port: webhooks, admin: `127.0.0.1:${workersPort}\ncapture = all\n${more}` }),
   )
-  await using api = await AdminApi.start(configuration(port, pair))
+  await using api = await AdminApi.startInProcess(configuration(port, pair))
   await overviewWhere(api, ({ replicas: [one] }) => one?.problem === null)
   expect(await overManyConnections(webhooks, 20, "[]", {})).toEqual(Array.from({ length: 20 }, () => 400))
   const listed = await api.get<CaptureSummary[]>("captures?outcome=rejected")
@@ -452,7 +451,7 @@ test.each([
   const all = tlsPorts.map((port) => `${host}:${port}`)
   const tls = `${await tlsIn(folder.path, certificate)}\ntoken = obviously-fake-main-token`
   const [first, second] = await Promise.all(
-    tlsPorts.map((port) => AdminApi.start(configuration(port, all, tls))),
+    tlsPorts.map((port) => AdminApi.startInProcess(configuration(port, all, tls))),
   )
   const init = {
     headers: { Authorization: "Bearer obviously-fake-main-token" },
@@ -482,7 +481,7 @@ test("the problem of a replica whose CA is not trusted names the variable to set
     fetch: () => new Response(),
   })
   const text = configuration(await freePort(), [`127.0.0.1:${other.port}`], tls)
-  await using running = await startHookline(text, { folder: folder.path })
+  await using running = await startInProcess(text, { folder: folder.path })
   const { problem } = await running.logged(({ msg }) => msg === "replica left out")
   expect(problem).toMatch(
     /^no answer: its certificate is from a CA that is not trusted; set NODE_EXTRA_CA_CERTS to its CA$/,
@@ -505,7 +504,7 @@ listen = 127.0.0.1:0
 replicas = ${places.join(", ")}
 replicas_token = ${TOKEN}
 `
-  await using first = await startHookline(file, { folder: folder.path })
+  await using first = await startInProcess(file, { folder: folder.path })
   const line = await first.logged(({ msg }) => String(msg).startsWith("store is one replica's"))
   expect(line).toMatchObject({ level: "warn", pipeline: "webhooks" })
   expect(String(line["msg"])).toContain("set store = redis://")

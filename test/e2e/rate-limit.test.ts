@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { tokenBucket, type RateLimit } from "../../src/http/admission/rate-limit.ts"
-import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { temporaryFolder, type Started } from "../support/hookline.ts"
 import { serve } from "../support/http-server.ts"
 import { openSocket, post } from "../support/http-socket.ts"
+import { startInProcess } from "../support/in-process.ts"
 
 /** Lets one event in at a time, and the next one when the clock is put on by a second. */
 function oneASecond(): { rateLimit: RateLimit; goOn: () => void } {
@@ -82,7 +83,7 @@ ${more}
 [pipeline:${id}:BrokerSink]
 topic = ${id}
 `
-  await using running = await startHookline(
+  await using running = await startInProcess(
     `[connection:log]\ndirectory = data\n${pipeline("slow", "rate_limit = 0.01\nrate_burst = 3")}${pipeline("free", "")}`,
     { folder: folder.path },
   )
@@ -107,8 +108,8 @@ const BODY = '{"n":1}'
 const signature = createHmac("sha256", SECRET).update(BODY).digest("hex")
 
 /** A Hookline whose pipeline `signed` verifies, with more lines for its source. */
-function startVerifying(folder: string, lines: string, more = ""): Promise<RunningHookline> {
-  return startHookline(
+function startVerifying(folder: string, lines: string, more = ""): Promise<Started> {
+  return startInProcess(
     `[connection:log]
 directory = data
 [pipeline:signed:WebHookSource]

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test"
 import type { Overview, ReplayOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
-import { sharedByTests } from "../support/hookline.ts"
+import { sharedByTests, type RunningHookline } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
 import { hasRedis, startRedis } from "../support/redis.ts"
@@ -11,7 +11,7 @@ import { hasRedis, startRedis } from "../support/redis.ts"
 const COUNT = 4
 const kafka = await freePort()
 const log = sharedByTests(async () => {
-  const api = await AdminApi.start(`[connection:log]
+  const api = await AdminApi.startInProcess(`[connection:log]
 directory = log
 kafka_listen = 127.0.0.1:${kafka}
 [pipeline:webhooks:WebHookSource]
@@ -24,16 +24,17 @@ listen = 127.0.0.1:0
   return api
 })
 
-interface Started extends AsyncDisposable {
-  readonly apis: readonly AdminApi[]
+interface Replicas extends AsyncDisposable {
+  /** The first is one that can be killed. */
+  readonly apis: readonly [AdminApi<RunningHookline>, AdminApi, AdminApi]
   readonly places: readonly string[]
   readonly receiver: Receiver
 }
 
-async function startReplicas(service = ""): Promise<Started> {
+async function startReplicas(service = ""): Promise<Replicas> {
   await log.get("overview")
   const receiver = new Receiver()
-  const ports = await Promise.all([freePort(), freePort(), freePort()])
+  const ports = await Promise.all([freePort(), freePort(), freePort()] as const)
   const places = ports.map((port) => `127.0.0.1:${port}`)
   const configuration = (port: number): string => `[connection:shared]
 bootstrap_servers = 127.0.0.1:${kafka}
@@ -46,7 +47,12 @@ replicas = ${places.join(", ")}
 replicas_token = obviously-fake-token-of-replicas
 replay_urls = *
 ${service}`
-  const apis = await Promise.all(ports.map((port) => AdminApi.start(configuration(port))))
+  const [first, second, third] = ports.map(configuration) as [string, string, string]
+  const apis = await Promise.all([
+    AdminApi.start(first),
+    AdminApi.startInProcess(second),
+    AdminApi.startInProcess(third),
+  ] as const)
   for (const api of apis)
     for (;;) {
       const { replicas } = await api.get<Overview>("overview")
@@ -80,7 +86,7 @@ async function ended(api: AdminApi, id: string): Promise<ReplayOverview> {
 }
 
 /** Starts one replay on all replicas at once. @returns the one that runs it, and the answers of the others */
-async function startOnAll({ apis }: Started, url: string) {
+async function startOnAll({ apis }: Replicas, url: string) {
   const answers = await Promise.all(
     apis.map(async (api, at) => {
       const response = await api.fetch("replays", {
@@ -96,7 +102,7 @@ async function startOnAll({ apis }: Started, url: string) {
   return { holder: holder!, others: answers.filter(({ status }) => status !== 200) }
 }
 
-async function runsOnceOnEach(started: Started): Promise<void> {
+async function runsOnceOnEach(started: Replicas): Promise<void> {
   const { apis, places, receiver } = started
   for (let round = 1; round <= 5; round++) {
     const url = `${receiver.url}?round=${round}`
@@ -124,7 +130,7 @@ describe("without a Redis", () => {
     runsOnceOnEach(it))
 
   test("replays to other targets run meanwhile; one whose replica was killed is started on another", async () => {
-    const [a, b] = it.apis as [AdminApi, AdminApi]
+    const [a, b] = it.apis
     it.receiver.answer = () => new Response(null, { status: 503 })
     const url = `${it.receiver.url}?killed`
     await a.post("replays", requestTo(url))
@@ -153,7 +159,7 @@ describe.skipIf(!hasRedis())("with the Redis of [service]", () => {
   })
 
   test("a replay ends when its lease is another's, and can be started once the lease of a killed replica has expired", async () => {
-    const [a, b] = it.apis as [AdminApi, AdminApi]
+    const [a, b] = it.apis
     it.receiver.answer = () => new Response(null, { status: 503 })
     const request = requestTo(`${it.receiver.url}?held`)
     const lost = await a.post<ReplayOverview>("replays", request)

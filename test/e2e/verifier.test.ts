@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { verifier } from "../../src/index.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { openSocket } from "../support/http-socket.ts"
+import { startInProcess } from "../support/in-process.ts"
 import { startVerified } from "../support/verified.ts"
 
 const mac = (text: string, key: string, encoding: "hex" | "base64" = "hex"): string =>
@@ -33,7 +34,7 @@ const LOG = "[connection:log]\ndirectory = data\n"
 
 test("a refusal says nothing to its sender; log and metrics say why", async () => {
   using folder = temporaryFolder()
-  await using running = await startHookline(
+  await using running = await startInProcess(
     `${LOG}${pipeline("pay", "provider = stripe\nsecret = example-not-a-secret")}[admin]\nlisten = 127.0.0.1:0\n`,
     { folder: folder.path },
   )
@@ -85,7 +86,7 @@ test("a refusal says nothing to its sender; log and metrics say why", async () =
 test("mode = observe publishes what is not verified, logs and counts it, and says so at start", async () => {
   using folder = temporaryFolder()
   const verifier = "provider = github\nmode = observe\nsecret = example-not-a-secret"
-  await using running = await startHookline(
+  await using running = await startInProcess(
     `${LOG}${pipeline("repo", verifier)}${pipeline("keys", "provider = gitlab\nmode = observe\nsecret = x")}[admin]\nlisten = 127.0.0.1:0\n`,
     { folder: folder.path },
   )
@@ -116,7 +117,7 @@ test("mode = observe publishes what is not verified, logs and counts it, and say
 test("mode = observe: a flood of what is not verified is few lines and their number, also when it ends with a stop", async () => {
   using folder = temporaryFolder()
   const verifier = "provider = github\nmode = observe\nsecret = example-not-a-secret"
-  await using running = await startHookline(`${LOG}${pipeline("repo", verifier)}[admin]\nlisten = off\n`, {
+  await using running = await startInProcess(`${LOG}${pipeline("repo", verifier)}[admin]\nlisten = off\n`, {
     folder: folder.path,
   })
   const answers = await Promise.all(Array.from({ length: 200 }, () => post(running.urls["repo"]!, "{}")))
@@ -138,7 +139,7 @@ test("mode = observe: a flood of what is not verified is few lines and their num
 test("a handshake is counted and logged in one line, before the body and after it", async () => {
   using folder = temporaryFolder()
   const verifier = "provider = meta\nsecret = example-not-a-secret\nverify_token = example-not-a-token"
-  await using running = await startHookline(
+  await using running = await startInProcess(
     `${LOG}${pipeline("meta", verifier)}${pipeline("xero", "provider = xero\nsecret = example-not-a-secret")}[admin]\nlisten = 127.0.0.1:0\n`,
     { folder: folder.path },
   )
@@ -168,7 +169,7 @@ test("a pipeline without verification says so at start, unless only this machine
   const open = (id: string, host: string): string =>
     `[pipeline:${id}:WebHookSource]\nhost = ${host}\nport = 0\n[pipeline:${id}:BrokerSink]\ntopic = t\n`
   const verified = `[pipeline:c:WebHookSource]\nport = 0\n[pipeline:c:BrokerSink]\ntopic = t\n[pipeline:c:Verifier]\nprovider = gitlab\nsecret = x\n`
-  await using running = await startHookline(
+  await using running = await startInProcess(
     `${LOG}${open("a", "0.0.0.0")}${open("b", "127.0.0.1")}${verified}[admin]\nlisten = off\n`,
     { folder: folder.path },
   )
@@ -193,7 +194,7 @@ test("what is offered at start to try out is a pipeline that takes it", async ()
 test("any of several secrets matches, so that they can be rotated", async () => {
   using folder = temporaryFolder()
   const verifier = 'provider = github\nsecret =\n  old-example, new-example\n  "with,comma"'
-  await using running = await startHookline(`${LOG}${pipeline("repo", verifier)}[admin]\nlisten = off\n`, {
+  await using running = await startInProcess(`${LOG}${pipeline("repo", verifier)}[admin]\nlisten = off\n`, {
     folder: folder.path,
   })
   const statusWith = async (key: string) =>
@@ -323,7 +324,7 @@ test("check asks for what a provider needs, at its line, without a secret", asyn
 test("tolerance = 0, a prefix that ends in a blank", async () => {
   using folder = temporaryFolder()
   const body = "{}"
-  await using running = await startHookline(
+  await using running = await startInProcess(
     LOG +
       pipeline("old", "provider = stripe\nsecret = example\ntolerance = 0") +
       pipeline("bearer", 'provider = token\nsecret = example\nheader = Authorization\nprefix = "Token "') +

@@ -1,18 +1,34 @@
-import { startHookline, temporaryFolder, type RunningHookline, type TemporaryFolder } from "./hookline.ts"
+import {
+  startHookline,
+  temporaryFolder,
+  type RunningHookline,
+  type Started,
+  type TemporaryFolder,
+} from "./hookline.ts"
+import { startInProcess } from "./in-process.ts"
 
-/** A service, and what its admin API answers. */
-export class AdminApi implements AsyncDisposable {
-  readonly running: RunningHookline
+/** A Hookline, and what its admin API answers. */
+export class AdminApi<S extends Started = Started> implements AsyncDisposable {
+  readonly running: S
   readonly #folder: TemporaryFolder
 
-  private constructor(running: RunningHookline, folder: TemporaryFolder) {
+  private constructor(running: S, folder: TemporaryFolder) {
     this.running = running
     this.#folder = folder
   }
 
-  static async start(configuration: string, env: { [name: string]: string } = {}): Promise<AdminApi> {
+  static async start(
+    configuration: string,
+    env: { [name: string]: string } = {},
+  ): Promise<AdminApi<RunningHookline>> {
     const folder = temporaryFolder()
     return new AdminApi(await startHookline(configuration, { folder: folder.path, env }), folder)
+  }
+
+  /** As `start`, in this process. */
+  static async startInProcess(configuration: string): Promise<AdminApi> {
+    const folder = temporaryFolder()
+    return new AdminApi(await startInProcess(configuration, { folder: folder.path }), folder)
   }
 
   get folder(): string {

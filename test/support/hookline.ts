@@ -3,6 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { endingWithThisProcess, runToEnd, type Ended } from "./child.ts"
+import { HooklineLog, type LogLine, type Started } from "./started.ts"
+
+export type { LogLine, Started }
 
 /** What a Hookline that a test leaves running is given to stop. */
 const DISPOSED_WITHIN_MS = 5000
@@ -10,25 +13,9 @@ const DISPOSED_WITHIN_MS = 5000
 export const WITHOUT_NO_ORPHANS = { BUN_FEATURE_FLAG_NO_ORPHANS: undefined }
 const root = join(import.meta.dir, "..", "..")
 
-/** A line of Hookline's log. */
-export interface LogLine {
-  level: string
-  msg: string
-  [key: string]: unknown
-}
-
-/** A Hookline that runs as a process of its own, as its users run it. Disposing of it stops it where it still runs. */
-export interface RunningHookline extends AsyncDisposable {
+/** A Hookline that runs as a process of its own, as its users run it. */
+export interface RunningHookline extends Started {
   readonly pid: number
-  /** Where each pipeline listens, by its id; filled when it does. */
-  readonly urls: { readonly [pipeline: string]: string }
-  /** Where the admin server listens. */
-  readonly adminUrl: string | undefined
-  readonly log: readonly LogLine[]
-  /** Resolves with the first line, past or to come, that passes the test; rejects when the process ends before it. */
-  logged(test: (line: LogLine) => boolean): Promise<LogLine>
-  /** Everything that was written to standard output and standard error. */
-  output(): string
   signal(signal: NodeJS.Signals): void
   /** Resolves with the exit status, or the name of the signal that ended it. */
   readonly exited: Promise<number | NodeJS.Signals>
@@ -37,7 +24,7 @@ export interface RunningHookline extends AsyncDisposable {
 }
 
 /** A configuration whose sources and admin server have a free port of the loopback address each, where it says nothing else. */
-function onFreePorts(configuration: string): string {
+export function onFreePorts(configuration: string): string {
   const parts = ["[defaults:WebHookSource]\nhost = 127.0.0.1\nport = 0\n", "[admin]\nlisten = 127.0.0.1:0\n"]
   const missing = parts.filter((part) => !configuration.includes(part.slice(0, part.indexOf("\n"))))
   return [configuration, ...missing].join("\n")
@@ -72,55 +59,26 @@ export async function startHookline(
     stdout: "pipe",
     stderr: "pipe",
   })
-  const log: LogLine[] = []
-  const urls: { [pipeline: string]: string } = {}
-  let adminUrl: string | undefined
-  let output = ""
-  let ended = false
-  let changed = Promise.withResolvers<void>()
-  const wake = (): void => {
-    changed.resolve()
-    changed = Promise.withResolvers()
-  }
+  const logged = new HooklineLog()
   const exited = child.exited.then((status) => child.signalCode ?? status)
-
-  const read = async (stream: ReadableStream<Uint8Array>, parse: boolean): Promise<void> => {
+  const readLog = async (): Promise<void> => {
     let rest = ""
     const decoder = new TextDecoder()
-    for await (const bytes of stream) {
-      const text = decoder.decode(bytes, { stream: true })
-      if (!parse) {
-        output += text
-        continue
-      }
-      const lines = (rest + text).split("\n")
+    for await (const bytes of child.stdout) {
+      const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n")
       rest = lines.pop()!
       for (const line of lines) {
         const entry = JSON.parse(line) as LogLine
-        if (options.take?.(entry) === true) continue
-        output += `${line}\n`
-        log.push(entry)
-        if (typeof entry["url"] === "string") {
-          if (typeof entry["pipeline"] === "string") urls[entry["pipeline"]] = entry["url"]
-          else adminUrl = entry["url"]
-        }
+        if (options.take?.(entry) !== true) logged.take(line, entry)
       }
-      wake()
     }
   }
-  const done = (async () => {
-    await Promise.all([read(child.stdout, true), read(child.stderr, false)])
-    ended = true
-    wake()
-  })()
+  const readErrors = async (): Promise<void> => {
+    const decoder = new TextDecoder()
+    for await (const bytes of child.stderr) logged.takeText(decoder.decode(bytes, { stream: true }))
+  }
+  const done = Promise.all([readLog(), readErrors()]).then(() => logged.end())
 
-  const logged: RunningHookline["logged"] = async (test) => {
-    for (let seen = 0; ;) {
-      for (; seen < log.length; seen++) if (test(log[seen]!)) return log[seen]!
-      if (ended) throw new Error(`hookline ended before the awaited line:\n${output}`)
-      await changed.promise
-    }
-  }
   const stop = async (): Promise<number | NodeJS.Signals> => {
     child.kill("SIGTERM")
     const status = await exited
@@ -128,17 +86,18 @@ export async function startHookline(
     return status
   }
 
-  await logged((line) => line.msg === "started")
+  await logged.logged((line) => line.msg === "started")
   return {
     pid: child.pid,
-    urls,
+    urls: logged.urls,
     get adminUrl() {
-      return adminUrl
+      return logged.adminUrl
     },
-    log,
-    logged,
-    output: () => output,
+    log: logged.log,
+    logged: logged.logged,
+    output: logged.output,
     signal: (signal) => child.kill(signal),
+    readAgain: () => child.kill("SIGHUP"),
     exited,
     stop,
     async [Symbol.asyncDispose]() {
@@ -151,14 +110,14 @@ export async function startHookline(
 
 /** Writes another configuration over the one that it was started with, has it read and waits for what becomes of it. */
 export async function reload(
-  running: RunningHookline,
+  running: Started,
   folder: string,
   configuration: string,
 ): Promise<"reloaded" | "not"> {
   await Bun.write(join(folder, "pipelines.conf"), onFreePorts(configuration))
   const ends = ({ msg }: LogLine): boolean => msg === "reloaded" || msg.startsWith("reload failed")
   const before = running.log.filter(ends).length
-  running.signal("SIGHUP")
+  running.readAgain()
   await running.logged(() => running.log.filter(ends).length > before)
   return running.log.findLast(ends)!.msg === "reloaded" ? "reloaded" : "not"
 }

@@ -1,5 +1,5 @@
 /**
- * `npm test`: the unit tests, the end-to-end tests, some hundred seeds of the simulation, and those fault tests that take
+ * `npm test`: the unit tests, the end-to-end tests, 20 seeds of the simulation, and those fault tests that take
  * seconds; the others are left to `npm run test:faults`. `npm run test:long` (`--long`): end-to-end tests that take longer,
  * since they start clusters, browsers or compilers of their own. Files run in several processes at a time, which share one
  * Kafka; each has a global object and modules of its own (`--parallel` implies `--isolate`). `npm test FILE …` runs these

@@ -45,7 +45,7 @@ const from = Number(values.seed ?? 1)
 if (values.mutations) process.exit((await tryMutations(values.check)) ? 0 : 1)
 if (values.replay !== undefined) {
   const scenario = (await Bun.file(values.replay).json()) as Scenario
-  const { failures, told } = await simulate({ simulation: scenario.simulation, scenario, isTold: true })
+  const { failures, told } = await simulate({ scenarios: [scenario], isTold: true })
   print([...failures, ...told])
   process.exit(failures.length === 0 ? 0 : 1)
 }

@@ -38,8 +38,12 @@ async function examine(scenario: Scenario): Promise<boolean> {
 
 let runs = 0
 let failures = 0
-if (job.scenario !== undefined) await examine(job.scenario)
-else {
+if (job.scenarios !== undefined) {
+  for (const scenario of job.scenarios) {
+    runs++
+    if (await examine(scenario)) failures++
+  }
+} else {
   const { scenarioOf } = SIMULATIONS.get(job.simulation)!
   for (let seed = job.from; seed < job.to && failures < job.failures; seed += job.stride) {
     runs++

@@ -27,8 +27,8 @@ export interface Job {
   readonly mutation?: string | undefined
   /** Text of the only violations that count. */
   readonly finding?: string | undefined
-  /** Instead of seeds. */
-  readonly scenario?: Scenario | undefined
+  /** Instead of seeds, of any simulation. */
+  readonly scenarios?: readonly Scenario[] | undefined
   readonly isMinimised: boolean
   /** Whether the history of each run is wanted, also when it does not fail. */
   readonly isTold: boolean
@@ -62,12 +62,13 @@ export interface Result {
 
 /** Runs a job in as many processes as there are processors, a part of the seeds in each. */
 export async function simulate(
-  job: Partial<Job> & Pick<Job, "simulation">,
+  job: Partial<Job> & (Pick<Job, "simulation"> | Pick<Required<Job>, "scenarios">),
   processes = availableParallelism(),
 ): Promise<Result> {
   const from = job.from ?? 1
-  const all = { to: from + 1, failures: 1, isMinimised: false, isTold: false, ...job }
-  const count = job.scenario === undefined ? Math.min(processes, all.to - from) : 1
+  const failures = job.scenarios?.length ?? 1
+  const all = { simulation: "", to: from + 1, failures, isMinimised: false, isTold: false, ...job }
+  const count = job.scenarios === undefined ? Math.min(processes, all.to - from) : 1
   const parts = Array.from({ length: count }, (_, at) => ({ ...all, from: from + at, stride: count }))
   const found = (await Promise.all(parts.map(findingsOf))).flat()
   return {

@@ -35,7 +35,7 @@ const SCENARIO: KafkaScenario = {
 }
 
 test("records without a key that a slow leader can't acknowledge in time go to one that can", async () => {
-  const { told, failures } = await simulate({ simulation: "kafka", scenario: SCENARIO, isTold: true })
+  const { told, failures } = await simulate({ scenarios: [SCENARIO], isTold: true })
   expect(failures).toEqual([])
   const rejected = [...told[0]!.history.matchAll(/^ *(\d+)\.\d+ .* rejected: deadline$/gm)]
   const atMs = rejected.map(([, ms]) => Number(ms))
@@ -70,7 +70,7 @@ test("a leader that is throttled to half of what comes acknowledges two of five 
     healMs: 25_000,
   }
   // the audit has all of them acknowledged, which can't be
-  const { told, failures } = await simulate({ simulation: "kafka", scenario, isTold: true, failures: 0 })
+  const { told, failures } = await simulate({ scenarios: [scenario], isTold: true, failures: 0 })
   const history = [...told, ...failures][0]!.history
   const acknowledged = history.match(/ acknowledged: /g)!.length
   expect(acknowledged / (keys * count)).toBeGreaterThan(0.4)

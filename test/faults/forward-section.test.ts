@@ -1,12 +1,11 @@
 import { expect, test } from "bun:test"
 import { join } from "node:path"
-import { isFull, report } from "../support/fault-table.ts"
+import { isFull, KILL_TRIALS as ROUNDS, report } from "../support/fault-table.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { fillLog } from "../support/embedded-log.ts"
 import { freePort } from "../support/ports.ts"
 import { startCommand, type RunningCommand } from "../support/running-command.ts"
 
-const ROUNDS = isFull ? 200 : 5
 const EVENTS = 200
 const KEYS = 20
 const CONCURRENCY = 16

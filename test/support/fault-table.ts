@@ -3,6 +3,8 @@ import type { Findings } from "./findings.ts"
 
 /** Whether the scenarios have their full length (`npm run test:faults`) or a shortened one (`npm test`, and CI). */
 export const isFull = process.env.HOOKLINE_FAULTS === "full"
+/** How many times a process is killed in a scenario that has nothing else: 200 at full length, ten in CI. */
+export const KILL_TRIALS = isFull ? 200 : process.env.HOOKLINE_FAULTS === "short" ? 10 : 5
 
 /** What the table has of what a fault did. */
 interface Counted extends Pick<Findings, "sent" | "acknowledged" | "found" | "lost" | "doubled"> {

@@ -1,7 +1,10 @@
-import { chownSync, existsSync, mkdtempSync, rmSync } from "node:fs"
+import { chownSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { Glob } from "bun"
 import { endingWithThisProcess } from "./child.ts"
 import { freePort } from "./ports.ts"
+import { lacks } from "./tools.ts"
 
 /** A PostgreSQL of a test's own, which trusts everybody on the loopback address. Disposing of it ends it. */
 export interface Postgres extends AsyncDisposable {
@@ -11,15 +14,17 @@ export interface Postgres extends AsyncDisposable {
   kill(): Promise<void>
 }
 
-const DEBIAN = "/usr/lib/postgresql/15/bin/initdb"
-const INITDB = Bun.which("initdb") ?? (existsSync(DEBIAN) ? DEBIAN : undefined)
+/** Debian keeps it out of the way, by release. */
+const INITDB =
+  Bun.which("initdb") ?? [...new Glob("/usr/lib/postgresql/*/bin/initdb").scanSync("/")].toSorted().at(-1)
 
-export const hasPostgres = INITDB !== undefined
+/** Whether `makePostgres` can work here; if not, as `hasTools`. */
+export const hasPostgres = (): boolean => INITDB !== undefined || lacks("no initdb", ["postgresql"])
 
 /** A PostgreSQL whose files are there, and which does not run yet. */
 export async function makePostgres(): Promise<Postgres> {
   if (INITDB === undefined) throw new Error("there is no initdb; ask hasPostgres first")
-  const data = mkdtempSync("/tmp/hookline-postgres-")
+  const data = mkdtempSync(join(tmpdir(), "hookline-postgres-"))
   // it refuses to run as root
   const user = process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
   if (user.length > 0) chownSync(data, 65_534, 65_534)

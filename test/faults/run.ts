@@ -1,7 +1,7 @@
 /**
  * `npm run test:faults`: every fault scenario at its full length, then the table of what each of them did.
  * `npm run test:faults -- --write` puts the table into docs/reliability.md as well; `-- --short` runs fewer rounds of
- * each, and loads that take seconds, as CI does. `-- FILE --write` runs a file and replaces its rows alone. One file at a
+ * each, and loads that take seconds, as CI does, which leaves files out by `--path-ignore-patterns`. `-- FILE --write` runs a file and replaces its rows alone. One file at a
  * time: what a scenario measures is not to be disturbed.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
@@ -22,13 +22,20 @@ const marked = (name: string): { begin: string; end: string } => ({
 
 const { values: flags, positionals: files } = parseArgs({
   allowPositionals: true,
-  options: { write: { type: "boolean", default: false }, short: { type: "boolean", default: false } },
+  options: {
+    write: { type: "boolean", default: false },
+    short: { type: "boolean", default: false },
+    "path-ignore-patterns": { type: "string", multiple: true, default: [] },
+  },
 })
 if (flags.write && flags.short) throw new Error("the table is written from scenarios of full length")
 using folder = temporaryFolder()
 const rowsFile = join(folder.path, "rows")
 process.exitCode = await runTests(
-  files.length === 0 ? ["./test/faults"] : files,
+  [
+    ...(files.length === 0 ? ["./test/faults"] : files),
+    ...flags["path-ignore-patterns"].map((pattern) => `--path-ignore-patterns=${pattern}`),
+  ],
   { HOOKLINE_FAULTS: flags.short ? "short" : "full", HOOKLINE_FAULTS_ROWS: rowsFile },
   { again: process.env.CI === "true" },
 )

@@ -52,11 +52,14 @@ describe("curlOf", () => {
     expect(Buffer.from(got.body).equals(body)).toBe(true)
   })
 
-  test("a body that no command line can have is read from a file, in no time", async () => {
-    const body = new Uint8Array(8_000_000).fill(0xff)
-    const startMs = performance.now()
+  test("a body that no command line can have is read from a file, and not looked at", async () => {
+    const body = new Proxy(new Uint8Array(8_000_000), {
+      get(bytes, key) {
+        expect(key).toBe("length")
+        return bytes.length
+      },
+    })
     const command = curlOf({ ...post, body })
-    expect(performance.now() - startMs).toBeLessThan(100)
     expect(command).toBe(
       "# the body has 8000000 bytes: save it as ./body first\ncurl -i http://localhost:8080/a -H 'Content-Type:' --data-binary @body",
     )

@@ -40,9 +40,9 @@ class Client {
   }
 }
 
-const now = performance.now.bind(performance)
+const startMs = performance.now()
 let passedMs = 0
-const clock = spyOn(performance, "now").mockImplementation(() => now() + passedMs)
+const clock = spyOn(performance, "now").mockImplementation(() => startMs + passedMs)
 afterEach(() => {
   passedMs = 0
 })

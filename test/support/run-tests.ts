@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { HANG_GUARD_MS } from "./hang-guard.ts"
 import { temporaryFolder } from "./hookline.ts"
 import { VERSION } from "./kafka-jars.ts"
 import { TestOutput, type Failure } from "./test-output.ts"
@@ -9,8 +10,7 @@ const root = join(import.meta.dir, "../..")
 
 /** More failing files than these are no accident of a loaded machine. */
 const MOST_RUN_AGAIN = 3
-/** Of a test that has none of its own: it starts processes, on a machine that may be busy. */
-const TIMEOUT = "--timeout=60000"
+const TIMEOUT = `--timeout=${HANG_GUARD_MS}`
 const PROGRESS_EVERY_MS = process.stderr.isTTY ? 1000 : 30_000
 
 /**

@@ -7,9 +7,9 @@ export class VirtualTime implements Disposable {
 
   constructor(startMs: number) {
     this.nowMs = startMs
-    const start = (run: () => void, ms = 0): Timer => {
-      const timer = {} as Timer
-      this.#timers.set(timer, { atMs: this.nowMs + ms, run })
+    const start = <T extends unknown[]>(run: (...given: T) => void, ms = 0, ...given: T): Timer => {
+      const timer = { unref: () => timer } as Timer
+      this.#timers.set(timer, { atMs: this.nowMs + ms, run: () => run(...given) })
       return timer
     }
     spyOn(performance, "now").mockImplementation(() => this.nowMs - performance.timeOrigin)

@@ -24,10 +24,8 @@ test.each([
   expect(stateOf(state)).toBeUndefined()
 })
 
-test("a state of nothing but spaces between two letters is evaluated at once", () => {
-  const startMs = performance.now()
-  for (let n = 0; n < 10; n++) expect(stateOf(`a=b${" ".repeat(15_000)}c`)).toBeUndefined()
-  expect(performance.now() - startMs).toBeLessThan(1000)
+test("a state of nothing but spaces between two letters is evaluated in time of its length", () => {
+  expect(stateOf(`a=b${" ".repeat(1_000_000)}c`)).toBeUndefined()
 })
 
 test("a parent of a later version is passed, unless it is as long as none needs to be", () => {

@@ -22,11 +22,9 @@ test("invalid UTF-8 is shown byte by byte", () => {
   expect(visible(Buffer.from([0x61, 0xe9, 0xc3, 0xa9, 0xf0, 0x9f]))).toBe("a⟨0xE9⟩é⟨0xF0⟩⟨0x9F⟩")
 })
 
-test("a long run of spaces is looked at once", () => {
-  const text = `a${" ".repeat(15_000)}b`
-  const startMs = performance.now()
-  for (let n = 0; n < 20; n++) expect(show(text)).toBe(text)
-  expect(performance.now() - startMs).toBeLessThan(1500)
+test("a long run of spaces is shown in time of its length", () => {
+  const text = `a${" ".repeat(1_000_000)}b`
+  expect(show(text)).toBe(text)
 })
 
 test("the legend has the signs of the text", () => {

@@ -3,9 +3,10 @@ import { pino } from "pino"
 import { steadyMs } from "../clock/clock.ts"
 import { DedupeKeys } from "./dedupe-keys.ts"
 import { MemoryKeys } from "./memory-keys.ts"
+import { HANG_GUARD_MS } from "../../test/support/hang-guard.ts"
 
 const log = pino({ level: "silent" })
-const soon = (): number => steadyMs() + 5000
+const soon = (): number => steadyMs() + HANG_GUARD_MS
 const open = (options: { most?: number } = {}) => ({
   keys: new DedupeKeys(new MemoryKeys({ log, ...options })),
 })

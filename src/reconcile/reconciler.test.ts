@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "bun:test"
+import { afterEach, expect, setSystemTime, test } from "bun:test"
 import pino from "pino"
 import { temporaryFolder } from "../../test/support/hookline.ts"
 import { GITHUB_ENDPOINT, GITHUB_TOKEN, GitHubHook } from "../../test/support/github-hook.ts"
@@ -16,6 +16,7 @@ const NOT_PUBLISHED = async (_certificate: Certificate): Promise<void> => {}
 
 const opened: AsyncDisposableStack[] = []
 afterEach(async () => {
+  setSystemTime()
   for (const it of opened.splice(0)) await it.disposeAsync()
 })
 
@@ -39,6 +40,7 @@ async function start({ windowMs = 3 * HOUR_MS, certified = NOT_PUBLISHED } = {})
   const hook = stack.use(new GitHubHook(url))
   // old enough to be asked for, and for a clock of whole seconds
   hook.deliveredAgoMs = 5000
+  hook.redeliversFirst = true
   const target: Target = {
     problem: async () => endpoint.problem,
     inject: undefined,
@@ -228,6 +230,8 @@ test("what is listed twice counts once, and is asked for once", async () => {
 })
 
 test("what is listed only after a complete pass is found by the next one, although the window is shorter", async () => {
+  // the machine may be too busy to list within the sender's latency
+  setSystemTime(new Date())
   const { reconciler, hook, endpoint } = await start({ windowMs: 100 })
   hook.deliveredAgoMs = 100
   endpoint.status = 503

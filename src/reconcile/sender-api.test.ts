@@ -125,7 +125,7 @@ test("a token that does not come keeps no process from stopping", async () => {
   await promise
   sender.stopping.abort(new Error("stopping"))
   await expect(page).rejects.toThrow("stopping")
-}, 5000)
+})
 
 test.each([0, 2, -2])(
   "a GitHub App's token holds where GitHub's clock is ahead by %d hours",

@@ -16,6 +16,7 @@ import { kafkaAddressOf, kcat, RawKafkaClient, readableLog } from "../support/ka
 import { writeRequest } from "../support/kafka-messages.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort, freePorts } from "../support/ports.ts"
+import { HANG_GUARD_MS } from "../support/hang-guard.ts"
 
 const folder = folderOfTests()
 
@@ -150,7 +151,7 @@ test.skipIf(!hasKcat())("an offset that retention has deleted is out of range", 
   await listening
   for (let n = 0; n < 20; n++) {
     const value = Buffer.from(`0123456789${n}`)
-    await broker.publish({ topic: "t", key: undefined, value }, steadyMs() + 5000)
+    await broker.publish({ topic: "t", key: undefined, value }, steadyMs() + HANG_GUARD_MS)
   }
   const at = `127.0.0.1:${port}`
   const firstOf = async (): Promise<number> => {
@@ -164,7 +165,7 @@ test.skipIf(!hasKcat())("an offset that retention has deleted is out of range", 
   expect(refused.stderr).toContain("Broker: Offset out of range")
   const last = await broker.publish(
     { topic: "t", key: undefined, value: Buffer.from("last") },
-    steadyMs() + 5000,
+    steadyMs() + HANG_GUARD_MS,
   )
   const { stdout } = await kcat(at, "-C", "-t", "t", "-o", `${last.offset}`, "-c", "1")
   expect(stdout).toBe("last\n")
@@ -178,7 +179,7 @@ test("requests are answered after the log's file was recovered, those too that c
   const { listening } = broker.listen({ listen: { host: "127.0.0.1", port: port! }, ...OPEN })
   await listening
   const publish = (value: string): Promise<unknown> =>
-    broker.publish({ topic: "t", key: undefined, value: Buffer.from(value) }, steadyMs() + 5000)
+    broker.publish({ topic: "t", key: undefined, value: Buffer.from(value) }, steadyMs() + HANG_GUARD_MS)
   await publish("before")
   await using client = await RawKafkaClient.connect(`127.0.0.1:${port}`)
   const ask = async (id: number): Promise<string> => {

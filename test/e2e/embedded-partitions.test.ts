@@ -14,6 +14,7 @@ import {
 import { joinWithKcat, kafkaAddressOf, kcat } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { startCommand } from "../support/running-command.ts"
+import { HANG_GUARD_MS } from "../support/hang-guard.ts"
 
 const configuration = (partitions: number): string => `[connection:log]
 directory = log
@@ -120,7 +121,7 @@ test("topics, tail and replay go by partition", async () => {
   const log = openLog(join(own.path, "from"), { partitions: 3 })
   for (let n = 0; n < 50; n++) {
     const key = n % 2 === 0 ? undefined : Buffer.from(`k${n}`)
-    await log.publish({ topic: "in", key, value: Buffer.from(`{"n":${n}}`) }, steadyMs() + 5000)
+    await log.publish({ topic: "in", key, value: Buffer.from(`{"n":${n}}`) }, steadyMs() + HANG_GUARD_MS)
   }
   await log.close()
   const run = async (...args: string[]): Promise<string> => {

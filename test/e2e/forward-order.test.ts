@@ -65,7 +65,6 @@ test.each([
       expect([id, accepted[id]]).toEqual([id, upTo(8)])
     }
   },
-  60_000,
 )
 
 test("a record that fails each time, and one that is refused, are parked in their place, and not delivered later", async () => {
@@ -124,4 +123,4 @@ test("after a refusal that stops a section nothing is posted, nor after a restar
   expect(await reload(service, folder.path, configuration(sections("\ntimeout = 21s")))).toBe("reloaded")
   await refusing.offset(39)
   expect(refusing.offsets.slice(10)).toEqual(upTo(36, 4))
-}, 60_000)
+})

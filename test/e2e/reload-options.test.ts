@@ -29,6 +29,7 @@ import {
 } from "../support/option-changes.ts"
 import { freePort } from "../support/ports.ts"
 import { scraped } from "../support/scraped.ts"
+import { HANG_GUARD_MS } from "../support/hang-guard.ts"
 
 const folder = folderOfTests()
 let changes: OptionChanges
@@ -237,7 +238,7 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     const { broker } = runtime.active.connections.get("main")!
     const publish = (bytes: number): Promise<boolean> =>
       broker
-        .publish({ topic: "hooks", key: undefined, value: new Uint8Array(bytes) }, steadyMs() + 5000)
+        .publish({ topic: "hooks", key: undefined, value: new Uint8Array(bytes) }, steadyMs() + HANG_GUARD_MS)
         .then(
           () => true,
           () => false,

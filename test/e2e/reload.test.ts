@@ -137,7 +137,7 @@ test("a reload that meets a pipe, device, socket or folder in place of a file is
   socket.close()
   expect(await reload(running, folder, reloadConf({ topic: "second" }))).toBe("reloaded")
   expect(await running.stop()).toBe(0)
-}, 60_000)
+})
 
 test("a configuration that comes through a pipe is read at the start, and not by a reload", async () => {
   const folder = folderOf("pipe")

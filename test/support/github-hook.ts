@@ -36,6 +36,8 @@ export class GitHubHook implements AsyncDisposable {
   /** How long ago its deliveries were made, by what it lists. */
   deliveredAgoMs = 0
   pageSize = 100
+  /** Whether a redelivery is answered only once it was made. */
+  redeliversFirst = false
   /** How much later than its delivery the list has one. */
   listedAfterMs = () => 0
   /** Answers a request in its place. */
@@ -132,7 +134,8 @@ api = ${this.api}`
     const [, id] = /\/deliveries\/(\d+)\/attempts$/.exec(pathname) ?? []
     const found = this.deliveries.find((it) => String(it.id) === id)
     if (found === undefined || request.method !== "POST") return answer({ message: "Not Found" }, 404)
-    void this.#deliver(found.guid, true)
+    const delivered = this.#deliver(found.guid, true)
+    if (this.redeliversFirst) await delivered
     return answer({}, 202)
   }
 

@@ -10,6 +10,7 @@ import {
 } from "../../../test/support/spool-fixture.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { inspectSpool } from "./reader.ts"
+import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
 
 const { broker, counts, file, open, texts } = eachWithSpool()
 
@@ -35,7 +36,7 @@ describe("a restart", () => {
     broker.state = "down"
     const spool = open()
     await publish(spool, "a")
-    await spool.close(steadyMs() + 60_000)
+    await spool.close(steadyMs() + HANG_GUARD_MS)
     expect(texts()).toEqual([])
   })
 

@@ -6,6 +6,7 @@ import { steadyMs } from "../../clock/clock.ts"
 import { Metrics } from "../metrics.ts"
 import { SpanQueue } from "./span-queue.ts"
 import { scraped } from "../../../test/support/scraped.ts"
+import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
 
 /** A queue that sends to a server with these answers, one after another, then 200; and what it has logged. */
 function queueTo(...answers: (() => Response)[]) {
@@ -41,7 +42,7 @@ function queueTo(...answers: (() => Response)[]) {
   }
   return { queue, span, sizes, second, lines, counted, [Symbol.asyncDispose]: () => server.stop(true) }
 }
-const soon = (): number => steadyMs() + 2000
+const soon = (): number => steadyMs() + HANG_GUARD_MS
 const EXPORTED = 'outcome="exported",reason=""'
 const REFUSED = 'outcome="dropped",reason="refused"'
 

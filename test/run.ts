@@ -95,7 +95,10 @@ const env: Record<string, string> =
   kafka === undefined ? {} : { HOOKLINE_TEST_BOOTSTRAP_SERVERS: kafka.bootstrapServers.join(",") }
 try {
   const processes = `--parallel=${isLong ? PROCESSES_OF_LONG : PROCESSES}`
-  process.exitCode = await runTests([processes, ...files, ...flags], env, { again: named.length === 0 })
+  process.exitCode = await runTests([processes, ...files, ...flags], env, {
+    isLarge: named.length === 0,
+    again: named.length === 0,
+  })
 } finally {
   await kafka?.stop()
 }

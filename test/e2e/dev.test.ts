@@ -9,6 +9,7 @@ import { until } from "../support/kafka-options.ts"
 import { freePorts } from "../support/ports.ts"
 import { startCommand, startDev } from "../support/running-command.ts"
 import { configurationOf } from "../support/webhook-service.ts"
+import { PROGRAM } from "../support/program.ts"
 
 // `hookline dev` as a process of its own, with and without a terminal.
 
@@ -390,7 +391,7 @@ test.skipIf(Bun.which("bash") === null)(
       columns: 200,
       env: { PS1: "shell> " },
     })
-    const dev = [process.execPath, join(import.meta.dir, "../../src/cli.ts"), "dev", ...ports]
+    const dev = [...PROGRAM, "dev", ...ports]
     shell.press(`${dev.join(" ")}\r`)
     await shell.printed(/^ {2}Keys/m)
     shell.press("\u001a")

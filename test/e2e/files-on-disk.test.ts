@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { checkFiles } from "../files-on-disk/files.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { hasKcat } from "../support/kcat.ts"
+import { PROGRAM } from "../support/program.ts"
 
 const root = join(import.meta.dir, "../..")
 
@@ -14,7 +15,6 @@ test.each(["SIGTERM", "SIGKILL"])(
     expect(Bun.spawnSync(["tar", "-xzf", archive, "-C", folder.path], { stderr: "inherit" }).success).toBe(
       true,
     )
-    const program = [process.execPath, join(root, "src/cli.ts")]
-    await checkFiles({ program, folder: folder.path }, { withGroups: hasKcat() })
+    await checkFiles({ program: PROGRAM, folder: folder.path }, { withGroups: hasKcat() })
   },
 )

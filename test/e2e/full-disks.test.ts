@@ -4,6 +4,7 @@ import { runToEnd } from "../support/child.ts"
 import { hookline, startHookline, folderOfTests, sharedByTests } from "../support/hookline.ts"
 import { reloadConf, statusOf } from "../support/reloaded.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
+import { PROGRAM } from "../support/program.ts"
 
 const root = folderOfTests()
 const folder = root.make("log")
@@ -19,9 +20,8 @@ test.each([["--from beginning"], ["--from beginning --follow"]])(
   "tail %s to a full disk ends with one sentence",
   async (flags) => {
     expect(running.pid).toBeGreaterThan(0)
-    const command = `exec "$0" "$1" tail ${flags} -c "$2" first > /dev/full`
-    const cli = join(import.meta.dir, "../../src/cli.ts")
-    const ended = await runToEnd(["sh", "-c", command, process.execPath, cli, configuration])
+    const command = `configuration=$0; exec "$@" tail ${flags} -c "$configuration" first > /dev/full`
+    const ended = await runToEnd(["sh", "-c", command, configuration, ...PROGRAM])
     expect([ended.status, ended.stderr]).toEqual([
       74,
       "standard output can't be written: no space is left on its disk\n",

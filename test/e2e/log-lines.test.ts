@@ -10,6 +10,7 @@ import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { reloadConf, statusOf } from "../support/reloaded.ts"
 import { workersConf } from "../support/workers-configuration.ts"
+import { PROGRAM } from "../support/program.ts"
 
 const root = folderOfTests()
 
@@ -68,7 +69,7 @@ test("on a terminal a refusal is one line, as docs/getting-started.md shows it",
   const configuration = reloadConf({ admin: "off", source: "path = /github", more })
   await Bun.write(file, configuration.replaceAll("pipeline:webhooks", "pipeline:github"))
   let output = ""
-  const command = [process.execPath, join(import.meta.dir, "../../src/cli.ts"), "run", "-c", file]
+  const command = [...PROGRAM, "run", "-c", file]
   const child = Bun.spawn(endingWithThisProcess(...command), {
     cwd: folder,
     // wide enough to wrap nothing

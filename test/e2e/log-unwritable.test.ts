@@ -12,9 +12,9 @@ import { freePorts } from "../support/ports.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 import { onKafka } from "../support/webhook-service.ts"
 import { workersConf } from "../support/workers-configuration.ts"
+import { PROGRAM } from "../support/program.ts"
 
 const TOPIC = freshTopic("unwritable")
-const cli = join(import.meta.dir, "../../src/cli.ts")
 const root = temporaryFolder()
 const disk = mountSmallDisk(join(root.path, "small-disk"))
 afterAll(() => {
@@ -83,10 +83,12 @@ async function start(
     topic: TOPIC,
   }
   await Bun.write(join(folder, "pipelines.conf"), workersConf(settings))
-  const child = Bun.spawn(
-    endingWithThisProcess(process.execPath, cli, "run", "-c", join(folder, "pipelines.conf")),
-    { cwd: folder, stdin: "ignore", stdout, stderr: stderr ?? "inherit" },
-  )
+  const child = Bun.spawn(endingWithThisProcess(...PROGRAM, "run", "-c", join(folder, "pipelines.conf")), {
+    cwd: folder,
+    stdin: "ignore",
+    stdout,
+    stderr: stderr ?? "inherit",
+  })
   const admin = `http://127.0.0.1:${adminPort}`
   const get = (path: string): Promise<Response> => fetch(admin + path, { signal: AbortSignal.timeout(5000) })
   await until(`${name} answers its probe`, () =>

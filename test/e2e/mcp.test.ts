@@ -6,10 +6,11 @@ import { join } from "node:path"
 import { blocksOf } from "../support/documents.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
+import { PROGRAM } from "../support/program.ts"
 
 const SECRET = "obviously-fake-secret-of-tests"
 const BODY = '{"action":"opened","number":7}'
-const cli = join(import.meta.dir, "../../src/cli.ts")
+const [COMMAND = "", ...ARGS] = PROGRAM
 
 const configuration = (adminPort: number): string => `[connection:log]
 directory = log
@@ -43,8 +44,8 @@ async function connected(folder: string, ...args: readonly string[]) {
   const client = new Client({ name: "test", version: "1" })
   await client.connect(
     new StdioClientTransport({
-      command: process.execPath,
-      args: [cli, ...settingsOf(folder), ...args],
+      command: COMMAND,
+      args: [...ARGS, ...settingsOf(folder), ...args],
       cwd: folder,
       stderr: "inherit",
     }),
@@ -122,7 +123,7 @@ test("without a running Hookline each answer says so, and its end comes with tha
   expect([isError, text]).toEqual([true, expect.stringContaining("no Hookline answers at 127.0.0.1:")])
   await client.close()
 
-  const child = Bun.spawn([process.execPath, cli, "mcp"], { cwd: folder.path, stdin: "pipe", stdout: "pipe" })
+  const child = Bun.spawn([...PROGRAM, "mcp"], { cwd: folder.path, stdin: "pipe", stdout: "pipe" })
   await child.stdin.end()
   expect([await child.exited, await child.stdout.text()]).toEqual([0, ""])
 })

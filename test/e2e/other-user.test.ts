@@ -5,6 +5,7 @@ import { endingWithThisProcess, runToEnd } from "../support/child.ts"
 import { fillLog } from "../support/embedded-log.ts"
 import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { isPermitted } from "../support/tools.ts"
+import { PROGRAM } from "../support/program.ts"
 
 // Files of one user, looked at by another: here those that root has made, by the user nobody.
 
@@ -120,21 +121,21 @@ describe.skipIf(!canChangeUser)("a user who is not the owner", () => {
     mkdirSync(path("shut"))
     chownSync(path("shut"), 65_534, 65_534)
     chmodSync(path("shut"), 0o500)
-    const { stderr } = await runToEnd(
-      endingWithThisProcess(...AS_NOBODY, process.execPath, join(import.meta.dir, "../../src/cli.ts"), "dev"),
-      { cwd: path("shut"), env: process.env },
-    )
+    const { stderr } = await runToEnd(endingWithThisProcess(...AS_NOBODY, ...PROGRAM, "dev"), {
+      cwd: path("shut"),
+      env: process.env,
+    })
     expect(stderr).toEndWith(
       `no permission for user nobody: ${path("shut")} belongs to user nobody, with mode 0500; change its mode\n${NAMED}`,
     )
   })
 
   test("a user whom only a directory service knows is named by the uid", async () => {
-    const command = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", process.execPath]
-    const { stderr } = await runToEnd(
-      [...command, join(import.meta.dir, "../../src/cli.ts"), "topics", "--connection", "log"],
-      { cwd: folder.path, env: process.env },
-    )
+    const command = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"]
+    const { stderr } = await runToEnd([...command, ...PROGRAM, "topics", "--connection", "log"], {
+      cwd: folder.path,
+      env: process.env,
+    })
     expect(stderr).toContain("no permission for uid 54321: ")
   })
 })

@@ -6,6 +6,7 @@ import { hookline, reload, startHookline, folderOfTests } from "../support/hookl
 import { freePort } from "../support/ports.ts"
 import { startCommand } from "../support/running-command.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
+import { PROGRAM } from "../support/program.ts"
 
 const root = folderOfTests()
 const folderOf = (name: string): string => root.make(name)
@@ -141,11 +142,10 @@ test("a reload that meets a pipe, device, socket or folder in place of a file is
 
 test("a configuration that comes through a pipe is read at the start, and not by a reload", async () => {
   const folder = folderOf("pipe")
-  const shell = `exec "$0" "$1" run -c <(printf %s "$CONFIGURATION")`
-  const cli = join(import.meta.dir, "../../src/cli.ts")
+  const shell = `exec "$@" run -c <(printf %s "$CONFIGURATION")`
   const more = "[service]\nlog_format = json"
   await using running = startCommand([], folder, {
-    program: ["bash", "-c", shell, process.execPath, cli],
+    program: ["bash", "-c", shell, "bash", ...PROGRAM],
     env: { CONFIGURATION: reloadConf({ directory: join(folder, "log"), more }) },
   })
   await running.printed(/"msg":"started"/)

@@ -6,6 +6,7 @@ import { makeVerifier } from "../../src/verify/presets/providers.ts"
 import type { Verifier } from "../../src/verify/verifier.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
+import { PROGRAM } from "../support/program.ts"
 
 const SECRET = "a-secret-of-nobody"
 
@@ -262,11 +263,10 @@ test("an interrupt ends it in order: what was sent is reported, and it exits 1",
       return new Response()
     },
   })
-  const cli = join(import.meta.dir, "../../src/cli.ts")
-  const child = Bun.spawn(
-    [process.execPath, cli, "send", "-n", "1000", "-r", "1", `http://127.0.0.1:${server.port}/`],
-    { stdout: "pipe", stderr: "inherit" },
-  )
+  const child = Bun.spawn([...PROGRAM, "send", "-n", "1000", "-r", "1", `http://127.0.0.1:${server.port}/`], {
+    stdout: "pipe",
+    stderr: "inherit",
+  })
   await first.promise
   child.kill("SIGINT")
   expect(await new Response(child.stdout).text()).toContain("1 x 200")

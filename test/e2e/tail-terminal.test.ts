@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { join } from "node:path"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { PROGRAM } from "../support/program.ts"
 
 // What `tail` prints on a terminal, and a --follow that was there before its log.
 
@@ -21,7 +22,7 @@ let running: RunningHookline
 let early: Bun.Subprocess<"ignore", "pipe", "pipe">
 beforeAll(async () => {
   await Bun.write(conf, CONFIGURATION)
-  early = Bun.spawn([process.execPath, "src/cli.ts", "tail", "webhooks", "-f", "-n", "0", "-c", conf], {
+  early = Bun.spawn([...PROGRAM, "tail", "webhooks", "-f", "-n", "0", "-c", conf], {
     cwd: root,
     stdout: "pipe",
     stderr: "pipe",
@@ -59,7 +60,7 @@ test.each([
   const body = JSON.stringify({ pad: "x".repeat(200_000) })
   expect((await fetch(running.urls["large"]!, { method: "POST", body })).status).toBe(200)
   const fifo = join(folder.path, `fifo-${signal}`)
-  const tail = [process.execPath, "src/cli.ts", "tail", "large", "-c", conf]
+  const tail = [...PROGRAM, "tail", "large", "-c", conf]
   // the first bytes say that it prints; a pipe holds 64 KiB
   const script = `mkfifo "$0"; "$@" > "$0" & pid=$!; exec 3< "$0"; head -c 1 <&3; kill -${signal} $pid; wait $pid; echo " $?"`
   const shell = Bun.spawn(["sh", "-c", script, fifo, ...tail], { cwd: root, stdout: "pipe" })
@@ -73,7 +74,7 @@ async function onTerminal(args: readonly string[], env: { [name: string]: string
   let shown = ""
   const ended = Promise.withResolvers<void>()
   const { NO_COLOR: _, FORCE_COLOR: __, ...inherited } = process.env
-  const tail = [process.execPath, "src/cli.ts", "tail", "webhooks", "-c", conf, ...args]
+  const tail = [...PROGRAM, "tail", "webhooks", "-c", conf, ...args]
   const child = Bun.spawn(["sh", "-c", `"$@" && printf ${END}`, "sh", ...tail], {
     cwd: root,
     env: { ...inherited, TERM: "xterm", ...env },

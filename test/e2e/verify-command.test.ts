@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto"
 import { join } from "node:path"
 import { makeSigner, PROVIDER_NAMES } from "../../src/verify/presets/providers.ts"
 import { hookline, folderOfTests } from "../support/hookline.ts"
+import { PROGRAM } from "../support/program.ts"
 
 const SECRET = "a-secret-of-nobody"
 const NOW_S = 1_790_000_000
@@ -155,11 +156,9 @@ test("several secrets: any may match, and each one's signature is shown", async 
 
 test("the body comes from standard input, the secret from a file", async () => {
   await Bun.write(join(folder.path, "secret"), `${SECRET}\n`)
-  const cli = join(import.meta.dir, "../../src/cli.ts")
   const child = Bun.spawn(
     [
-      process.execPath,
-      cli,
+      ...PROGRAM,
       "verify",
       "-p",
       "github",

@@ -11,6 +11,7 @@ import { joinWithKcat, kafkaAddressOf } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
 import { freePort } from "../support/ports.ts"
+import { PROGRAM } from "../support/program.ts"
 
 setDefaultTimeout(300_000)
 
@@ -151,8 +152,7 @@ test.skipIf(!hasKcat())(
       await consumer.said(/key k1/)
       const forward = Bun.spawn(
         endingWithThisProcess(
-          process.execPath,
-          join(import.meta.dir, "../../src/cli.ts"),
+          ...PROGRAM,
           "forward",
           "log/webhooks",
           `${received.url}`,

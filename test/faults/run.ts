@@ -37,7 +37,7 @@ process.exitCode = await runTests(
     ...flags["path-ignore-patterns"].map((pattern) => `--path-ignore-patterns=${pattern}`),
   ],
   { HOOKLINE_FAULTS: flags.short ? "short" : "full", HOOKLINE_FAULTS_ROWS: rowsFile },
-  { again: process.env.CI === "true" },
+  { isLarge: files.length === 0, again: process.env.CI === "true" },
 )
 
 const lines = existsSync(rowsFile) ? readFileSync(rowsFile, "utf8").trimEnd().split("\n") : []

@@ -13,6 +13,7 @@ import { NumberedSenders, type Sending } from "../support/numbered-senders.ts"
 import { isPermitted } from "../support/tools.ts"
 import { freePort } from "../support/ports.ts"
 import { configurationOf, eventsInLog, ON_LOG, serving } from "../support/webhook-service.ts"
+import { PROGRAM } from "../support/program.ts"
 
 // What whoever starts the process decides: its limits, its user's environment, its file systems, its names, its terminal.
 
@@ -24,7 +25,6 @@ const MEBIBYTE = 1024 * 1024
 /** More than the first events take. */
 const FILE_SIZE_BYTES = (isFull ? 48 : 8) * MEBIBYTE
 const root = join(import.meta.dir, "../..")
-const cli = [process.execPath, join(root, "src/cli.ts")]
 
 const base = folderOfTests()
 
@@ -48,7 +48,14 @@ let folders = 0
 
 /** Posts events before, while and after something happens, stops Hookline and compares the answers with its log. */
 async function kept(name: string, surroundings: Surroundings): Promise<Findings> {
-  const { within = [], env = {}, program = cli, sending = { keys: 16 }, during, stoppedMs = 0 } = surroundings
+  const {
+    within = [],
+    env = {},
+    program = PROGRAM,
+    sending = { keys: 16 },
+    during,
+    stoppedMs = 0,
+  } = surroundings
   const { configuration = configurationOf(ON_LOG), folder = base.make(`${folders++}`), end } = surroundings
   const running = await startHookline(configuration, { folder, env, program: [...within, ...program] })
   await using _ = running
@@ -388,7 +395,7 @@ registry_url = http://registry.hookline.example`.replace(
 
       const admin = configurationOf(ON_LOG).replace("host = 127.0.0.1", "host = ::1")
       writeFileSync(join(folder, "pipelines.conf"), admin)
-      const four = await runToEnd([...withoutIpv4, ...cli, "run", "-c", join(folder, "pipelines.conf")])
+      const four = await runToEnd([...withoutIpv4, ...PROGRAM, "run", "-c", join(folder, "pipelines.conf")])
       expect(four).toMatchObject({
         status: 69,
         stderr: `[admin] listen: can't listen on 127.0.0.1:0: the host is not an address of this machine, or set listen = off\n(see hookline help address_not_local)\n`,
@@ -442,7 +449,7 @@ describe("others on the same files", () => {
       const [file, moved] = [join(folder, "out.log"), join(folder, "out.log.1")]
       const port = await freePort()
       await Bun.write(join(folder, "pipelines.conf"), configurationOf({ ...ON_LOG, port }))
-      const child = Bun.spawn(endingWithThisProcess(...cli, "run"), {
+      const child = Bun.spawn(endingWithThisProcess(...PROGRAM, "run"), {
         cwd: folder,
         stdout: openSync(file, "w"),
       })

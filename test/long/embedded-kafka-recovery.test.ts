@@ -5,6 +5,7 @@ import { CLIENT_PROGRAMS, type ClientProgram } from "../support/client-programs.
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { isListening, kafkaAddressOf, readableLog, type RunningConsumer } from "../support/kafka-clients.ts"
 import { freePorts } from "../support/ports.ts"
+import { CLI } from "../support/program.ts"
 
 setDefaultTimeout(90_000)
 
@@ -102,7 +103,7 @@ describe.each(clients.map((client) => [client.name, client] as const))("%s", (_,
   test("reads on where it was when the listener's thread crashed", async () => {
     const crash = join(folder.path, "crash")
     await start({
-      program: [process.execPath, "--preload", PRELOAD, join(import.meta.dir, "../../src/cli.ts")],
+      program: [process.execPath, "--preload", PRELOAD, CLI],
       env: { HOOKLINE_TEST_CRASHES: "kafka-listener-thread", HOOKLINE_TEST_CRASH_FILE: crash },
     })
     const first = await post()

@@ -6,6 +6,7 @@ import { temporaryFolder } from "../support/hookline.ts"
 import { openTestBroker } from "../support/kafka-options.ts"
 import { openProxy } from "../support/kafka-proxy.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
+import { PROGRAM } from "../support/program.ts"
 
 const kafka = await kafkaForTests()
 describe.skipIf(kafka === undefined)("a topic of Kafka", () => {
@@ -27,7 +28,7 @@ test.skipIf(kafka === undefined)(
     const conf = join(folder.path, "pipelines.conf")
     const pipeline = `[pipeline:a:WebHookSource]\n[pipeline:a:BrokerSink]\ntopic = ${topic}`
     await Bun.write(conf, `[connection:kafka]\nbootstrap_servers = ${proxy.address}\n${pipeline}`)
-    const tail = Bun.spawn([process.execPath, "src/cli.ts", "tail", topic, "-f", "-n", "1", "-c", conf], {
+    const tail = Bun.spawn([...PROGRAM, "tail", topic, "-f", "-n", "1", "-c", conf], {
       cwd: join(import.meta.dir, "../.."),
       stdout: "pipe",
       stderr: "pipe",

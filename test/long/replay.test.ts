@@ -7,6 +7,7 @@ import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand } from "../support/running-command.ts"
+import { PROGRAM } from "../support/program.ts"
 
 const COUNT = 300
 const START_MS = Date.parse("2026-11-20T10:00:00Z")
@@ -118,9 +119,8 @@ test("--rate bounds the records a second", async () => {
 
 test("on a terminal the bar shows the time left, and none at 100 %", async () => {
   let printed = ""
-  const cli = join(import.meta.dir, "../../src/cli.ts")
   const args = ["replay", "--from", "here/in@..100", "--to", "there/shown", "--rate", "60"]
-  const child = Bun.spawn([process.execPath, cli, ...args], {
+  const child = Bun.spawn([...PROGRAM, ...args], {
     cwd: folder.path,
     env: { ...process.env, TERM: "xterm" },
     terminal: { cols: 200, data: (_, bytes) => void (printed += Buffer.from(bytes).toString()) },

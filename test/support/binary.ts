@@ -10,13 +10,16 @@ export class Binary {
   readonly file: string
   readonly #folder: string
 
-  private constructor(folder: string) {
+  private constructor(folder: string, file: string) {
     this.#folder = folder
-    this.file = join(folder, "hookline")
+    this.file = file
   }
 
+  /** The one that the run has built, or a new one in the folder. */
   static build(folder: string): Binary {
-    const binary = new Binary(folder)
+    const built = process.env.HOOKLINE_TEST_PROGRAM
+    if (built !== undefined) return new Binary(folder, built)
+    const binary = new Binary(folder, join(folder, "hookline"))
     const command = [process.execPath, join(root, "scripts/build-binary.ts"), binary.file]
     const { exitCode, stderr } = Bun.spawnSync(command, { cwd: root })
     if (exitCode !== 0) throw new Error(stderr.toString())

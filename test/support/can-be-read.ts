@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { join } from "node:path"
 import { hookline, reload, startHookline, temporaryFolder, type RunningHookline } from "./hookline.ts"
+import { PROGRAM } from "./program.ts"
 
 const root = join(import.meta.dir, "../..")
 
@@ -76,7 +77,7 @@ ${["webhooks", "followed", "early", "one", "other", "piped", ...more].map((name)
     noted: () => Promise<string>
     child: Bun.Subprocess<"ignore", "pipe", "pipe">
   } {
-    const child = Bun.spawn([process.execPath, "src/cli.ts", "tail", ...args, ...conf], {
+    const child = Bun.spawn([...PROGRAM, "tail", ...args, ...conf], {
       cwd: root,
       stdout: "pipe",
       stderr: "pipe",
@@ -172,7 +173,7 @@ ${["webhooks", "followed", "early", "one", "other", "piped", ...more].map((name)
 
   test("tail ends as other programs do, without a complaint, when its reader has had enough", async () => {
     await post(0, "piped")
-    const command = `${process.execPath} src/cli.ts tail ${topicOf("piped")} --follow --from beginning ${conf.join(" ")} | head -n 1; echo \${PIPESTATUS[0]}`
+    const command = `${PROGRAM.join(" ")} tail ${topicOf("piped")} --follow --from beginning ${conf.join(" ")} | head -n 1; echo \${PIPESTATUS[0]}`
     const pipe = Bun.spawn(["bash", "-c", command], { cwd: root, stdout: "pipe", stderr: "pipe" })
     const lines = pipe.stdout.getReader()
     const first = await lines.read()

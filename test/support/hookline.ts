@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { endingWithThisProcess, runToEnd, type Ended } from "./child.ts"
+import { PROGRAM } from "./program.ts"
 import { HooklineLog, type LogLine, type Started } from "./started.ts"
 
 export type { LogLine, Started }
@@ -32,7 +33,7 @@ export function onFreePorts(configuration: string): string {
 
 /**
  * Starts `hookline run` on a configuration, `onFreePorts`, and waits until it listens. `folder` is the file's folder; `descriptors`, how
- * many it may have open; `program`, what runs in place of the checkout's source; `command`, in place of all the command
+ * many it may have open; `program`, what runs in place of `PROGRAM`; `command`, in place of all the command
  * line; `take`, what is given each line of the log first, and says whether it is not to be kept.
  */
 export async function startHookline(
@@ -50,7 +51,7 @@ export async function startHookline(
   const file = join(options.folder, "pipelines.conf")
   await Bun.write(file, onFreePorts(configuration))
   const args = ["run", "-c", file, ...(options.args ?? [])]
-  const { descriptors, program = [process.execPath, join(root, "src/cli.ts")] } = options
+  const { descriptors, program = PROGRAM } = options
   const limited = descriptors === undefined ? [] : ["sh", "-c", 'ulimit -n "$0"; exec "$@"', `${descriptors}`]
   const command = endingWithThisProcess(...limited, ...(options.command ?? [...program, ...args]))
   const child = Bun.spawn(command, {
@@ -136,7 +137,7 @@ export const hookline = (
     stdin,
   }: { cwd?: string; env?: { [name: string]: string }; unprivileged?: boolean; stdin?: Uint8Array } = {},
 ): Promise<Ended> => {
-  const command = [...(unprivileged ? UNPRIVILEGED : []), process.execPath, join(root, "src/cli.ts")]
+  const command = [...(unprivileged ? UNPRIVILEGED : []), ...PROGRAM]
   return runToEnd(endingWithThisProcess(...command, ...args), {
     cwd,
     env: { ...process.env, ...env },

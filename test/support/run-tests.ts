@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { outputOf } from "./child.ts"
 import { HANG_GUARD_MS } from "./hang-guard.ts"
 import { temporaryFolder } from "./hookline.ts"
 import { VERSION } from "./kafka-jars.ts"
@@ -17,20 +18,22 @@ const PROGRESS_EVERY_MS = process.stderr.isTTY ? 1000 : 30_000
  * Runs `bun test` with these arguments, and prints at the end each failure with its file, line and excerpt, one line for
  * what was skipped, and one for what was tried with a real Kafka. Tests see no terminal and no colours, and a temporary folder of their own, in which they leave nothing.
  *
+ * @param isLarge whether they start Hookline often enough to build an executable for them, which `PROGRAM` then is
  * @param again whether up to three files with a failing test are run once more, alone: that run decides
  * @returns the exit status
  */
 export async function runTests(
   args: readonly string[],
   env: Record<string, string>,
-  { again = false }: { again?: boolean } = {},
+  { isLarge = false, again = false }: { isLarge?: boolean; again?: boolean } = {},
 ): Promise<number> {
   using folder = temporaryFolder()
   const notes = join(folder.path, "notes")
   const temporary = folder.make("t")
   // as /tmp itself: some tests let another user in
   for (const path of [folder.path, temporary]) chmodSync(path, 0o755)
-  const settings = { ...env, HOOKLINE_TEST_NOTES: notes, TMPDIR: temporary }
+  const settings: Record<string, string> = { ...env, HOOKLINE_TEST_NOTES: notes, TMPDIR: temporary }
+  if (isLarge) settings["HOOKLINE_TEST_PROGRAM"] = await buildProgram(join(folder.path, "hookline"))
   const output = new TestOutput()
   let { status, isInterrupted } = await bunTest(args, settings, output)
   let { failures } = output
@@ -65,6 +68,12 @@ export async function runTests(
     `${output.passed} passed, ${failures.length} failed, ${sum(output.skipped.values())} skipped\n`,
   )
   return isInterrupted ? 130 : status !== 0 ? status : left.length > 0 ? 1 : 0
+}
+
+/** @returns the file */
+async function buildProgram(file: string): Promise<string> {
+  await outputOf([process.execPath, join(root, "scripts/build-binary.ts"), file], { cwd: root })
+  return file
 }
 
 async function bunTest(

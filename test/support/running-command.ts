@@ -1,7 +1,5 @@
-import { join } from "node:path"
 import { endingWithThisProcess } from "./child.ts"
-
-const cli = join(import.meta.dir, "../../src/cli.ts")
+import { PROGRAM } from "./program.ts"
 
 /** A command that runs. Disposing of it kills it. */
 export interface RunningCommand extends AsyncDisposable {
@@ -21,7 +19,7 @@ export interface CommandSettings {
   readonly env?: { readonly [name: string]: string | undefined }
   /** Columns of the terminal that it has; undefined: it has none. */
   readonly columns?: number
-  /** What the arguments are given to; undefined: this checkout's source. */
+  /** What the arguments are given to; undefined: `PROGRAM`. */
   readonly program?: readonly string[]
 }
 
@@ -29,7 +27,7 @@ export interface CommandSettings {
 export function startCommand(
   args: readonly string[],
   cwd: string,
-  { env, columns, program = [process.execPath, cli] }: CommandSettings = {},
+  { env, columns, program = PROGRAM }: CommandSettings = {},
 ): RunningCommand {
   let output = ""
   let hasEnded = false

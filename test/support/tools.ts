@@ -80,7 +80,8 @@ function record(reason: string, packages: readonly string[]): false {
   return false
 }
 
-const thisFile = (): string => relative(process.cwd(), Bun.main)
+/** The test file that runs, from the root of the checkout. */
+export const thisFile = (): string => relative(process.cwd(), Bun.main)
 const noted = new Set<string>()
 
 /** @returns whether this process had not noted it before */

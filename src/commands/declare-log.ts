@@ -24,7 +24,7 @@ configuration.`,
       (await import("./log-backup.ts")).backUpLogs(folder, flags),
     )
   addDetails(log.command("restore"), {
-    notes: `Files that exist are renamed to <name>.before-restore-<time>. The log begins a new leader epoch when Hookline opens it:
+    notes: `Files that exist are renamed to <name>.before-restore-<time>. The log begins a new leader epoch with the next event:
 consumer groups that had read further continue with the first record after the restored ones.`,
     example: "hookline log restore /backups/2026-11-23",
   })
@@ -43,9 +43,9 @@ Exit status: 0 if all records and the files beside the log can be read, 1 if som
     .addOption(jsonFlag())
     .action(async (flags: LogFlags) => (await import("./log.ts")).checkLog(flags))
   addDetails(log.command("rescue"), {
-    notes: `The new log has the id, topics, offsets and times of the damaged one, with gaps where records can't be read, and begins a
-leader epoch. Its consumer groups, dedupe keys, positions and ledgers are copied too, if they can be read. Nothing is changed in the damaged log:
-put the new folder in its place by hand.
+    notes: `The new log has the id, topics, offsets and times of the damaged one, with gaps where records can't be read.
+Its consumer groups, dedupe keys, positions and ledgers are copied too, if they can be read. Nothing is changed in the
+damaged log: put the new folder in its place by hand.
 
 Exit status: 0 if all records were copied, 1 if some can't be read.`,
     example: "hookline log rescue /data/rescued",

@@ -1,5 +1,12 @@
 import { KeptBatches } from "./kept-batches.ts"
-import { Unreadable, type Log, type Offsets, type PartitionOf, type UnreadRecords } from "./log.ts"
+import {
+  type CommittedOffset,
+  Unreadable,
+  type Log,
+  type Offsets,
+  type PartitionOf,
+  type UnreadRecords,
+} from "./log.ts"
 import { encodeRecordBatch, setEpoch, type RecordBatch } from "./protocol/record-batch.ts"
 import type { SharedCounters } from "./shared-counters.ts"
 import { Topics, type ClientTopic } from "./topics.ts"
@@ -68,10 +75,16 @@ export class LogView {
     return this.#log
   }
 
-  /** Up to where an offset committed in an epoch is of this log's records. */
-  lastCommittable(topicName: string, partition: number, epoch: number): number {
-    const topic = this.topic(topicName) ?? NO_TOPIC
-    return this.source.epochEnd({ topic, partition }, epoch) ?? Number.POSITIVE_INFINITY
+  /** Up to where an offset committed in an epoch is of this log's records, and the newest epoch there. */
+  lastCommittable(
+    topicName: string,
+    partition: number,
+    epoch: number,
+  ): Pick<CommittedOffset, "offset" | "leaderEpoch"> {
+    const of = { topic: this.topic(topicName) ?? NO_TOPIC, partition }
+    const log = this.source
+    const offset = log.epochEnd(of, epoch) ?? log.offsets(of)?.end ?? 0
+    return { offset, leaderEpoch: log.epochUpTo(epoch) }
   }
 
   topics(): readonly ClientTopic[] {

@@ -46,7 +46,7 @@ export interface Log {
   readonly directory: string
   /** The id of the log, which another one in its place does not have. */
   readonly clusterId: string
-  /** The leader epoch in which records are appended (KIP-320); 0 until an earlier copy has replaced the log. */
+  /** The leader epoch of the newest records (KIP-320). Each opening of the log begins another. */
   readonly epoch: number
   close(): void
   /** Has all that is read meanwhile be as of one moment. */

@@ -37,7 +37,10 @@ beforeAll(async () => {
     write: () => queueMicrotask(() => groups.written(true)),
     expired: (ids) => expect(ids).toEqual([]),
   })
-  groups.load({ groups: [], offsets: [] }, { clusterId: "log", lastCommittable: () => Infinity })
+  groups.load(
+    { groups: [], offsets: [] },
+    { clusterId: "log", lastCommittable: () => ({ offset: Infinity, leaderEpoch: 0 }) },
+  )
   serving = {
     log: new LogView(() => new KafkaLog(folder.path), new SharedCounters()),
     commits: new Commits(new SharedCounters()),

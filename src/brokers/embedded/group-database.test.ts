@@ -14,7 +14,10 @@ test("the groups of another log are not loaded, and are deleted from the file", 
       },
       expired: (ids) => expect(ids).toEqual([]),
     })
-    groups.load(database.state(), { clusterId, lastCommittable: () => Number.POSITIVE_INFINITY })
+    groups.load(database.state(), {
+      clusterId,
+      lastCommittable: () => ({ offset: Infinity, leaderEpoch: 0 }),
+    })
     return groups
   }
   const committed = { offset: 1, leaderEpoch: 0, metadata: "" }

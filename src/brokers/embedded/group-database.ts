@@ -31,32 +31,6 @@ export function groupsIn(directory: string): DatabaseLocation {
   }
 }
 
-interface FurthestCommit {
-  readonly topic: string
-  readonly partition: number
-  readonly epoch: number
-  readonly offset: number
-}
-
-/** The largest offsets that groups of a log have committed, by partition and epoch. */
-export function furthestCommits(directory: string, clusterId: string): readonly FurthestCommit[] {
-  const location = groupsIn(directory)
-  if (!exists(location.file)) return []
-  try {
-    using db = openForReading(location)
-    if ((readIdentity(db) ?? clusterId) !== clusterId) return []
-    return db
-      .query<FurthestCommit, []>(
-        `SELECT topic, partition, max(0, committed ->> 'leaderEpoch') AS epoch, max(committed ->> 'offset') AS offset
-         FROM offsets GROUP BY 1, 2, 3`,
-      )
-      .all()
-  } catch {
-    // the listener, which needs the file, reports what is wrong with it
-    return []
-  }
-}
-
 const MOST_GROUPS = 1000
 
 /** The groups of a log's Kafka clients, as they are on disk: none while the members of one change. @throws HooklineError `no_input` */

@@ -3,7 +3,7 @@ import type { Database, Statement } from "bun:sqlite"
 import type { Log, LogRecord, Offsets, PartitionOf, Placed, TopicOfLog } from "../../kafka-listener/log.ts"
 import { isDamage, logIn, openForReading } from "../../storage/database-file.ts"
 import { isSound, readBeforeDamage } from "./damage.ts"
-import { readEpochs, type Epochs } from "./log-epochs.ts"
+import { EpochsRead } from "./log-epochs.ts"
 import {
   endOf,
   firstAt,
@@ -19,9 +19,8 @@ import {
 export class KafkaLog implements Log {
   readonly directory: string
   readonly clusterId: string
-  readonly epoch: number
   readonly #db: Database
-  readonly #epochs: Epochs
+  readonly #epochs: EpochsRead
   readonly #statements = new Map<string, Statement<RecordRow, [number]>>()
 
   /** @throws HooklineError `no_input` */
@@ -29,12 +28,16 @@ export class KafkaLog implements Log {
     this.directory = directory
     this.#db = openForReading(logIn(directory))
     this.clusterId = readIdentity(this.#db)!
-    this.#epochs = readEpochs(this.#db)
-    this.epoch = this.#epochs.current
+    this.#epochs = new EpochsRead(this.#db)
+  }
+
+  get epoch(): number {
+    return this.#epochs.now.current
   }
 
   close(): void {
     for (const statement of this.#statements.values()) statement.finalize()
+    this.#epochs.close()
     this.#db.close(true)
   }
 
@@ -107,15 +110,15 @@ export class KafkaLog implements Log {
   }
 
   epochAt(of: PartitionOf, offset: number): number {
-    return this.#epochs.at(tableOf(of), offset)
+    return this.#epochs.now.at(tableOf(of), offset)
   }
 
   epochUpTo(epoch: number): number {
-    return this.#epochs.upTo(epoch)
+    return this.#epochs.now.upTo(epoch)
   }
 
   epochEnd(of: PartitionOf, epoch: number): number | undefined {
-    return this.#epochs.endOf(epoch, tableOf(of))
+    return this.#epochs.now.endOf(epoch, tableOf(of))
   }
 
   #statement(table: string): Statement<RecordRow, [number]> {

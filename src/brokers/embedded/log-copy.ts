@@ -3,9 +3,7 @@ import type { Offsets, UnreadRecords } from "../../kafka-listener/log.ts"
 import { DatabaseCopy } from "../../storage/database-copy.ts"
 import { DamagedFile, isDamage, logIn } from "../../storage/database-file.ts"
 import { createGaps, describeDamage, scan, sizeOfRow, UNKNOWN_END, type PlacedRow } from "./damage.ts"
-import { furthestCommits } from "./group-database.ts"
-import { beginEpoch, createEpochs, readEpochs } from "./log-epochs.ts"
-import { moveFirst, partitionRows, readIdentity, recordsTable, type PartitionRow } from "./log-tables.ts"
+import { moveFirst, partitionRows, recordsTable, type PartitionRow } from "./log-tables.ts"
 
 /*
  * Copies an embedded log, which a process may be writing: the same id, topics, offsets, times and dedupe keys.
@@ -13,9 +11,6 @@ import { moveFirst, partitionRows, readIdentity, recordsTable, type PartitionRow
  * `begin` fixes the ends of the partitions and copies the rest; then records up to those ends, which never change, are read a
  * few at a time, so that the writer's WAL can be reset meanwhile. Of what retention deletes before it is read, the copy
  * begins later.
- *
- * A backup has a table `backup`, until the process that opens it next begins a leader epoch: after the end of the copy, the
- * log had other records. A log that was rescued begins it at once.
  */
 
 /** A partition with records to be copied. */
@@ -27,16 +22,14 @@ const isRecords = (table: string): boolean => table.startsWith("records_")
 
 export class LogCopy implements Disposable {
   readonly #copy: DatabaseCopy
-  readonly #directory: string
   readonly #kind: "backup" | "rescue"
   #ranges: readonly Range[] = []
   /** Size of the keys, values and headers. */
   bytes = 0
   records = 0
 
-  /** @param kind when the copy begins a leader epoch @throws HooklineError `no_input` */
+  /** @param kind of a rescue, damage is left out @throws HooklineError `no_input` */
   constructor(directory: string, file: string, kind: "backup" | "rescue") {
-    this.#directory = directory
     this.#kind = kind
     this.#copy = new DatabaseCopy(logIn(directory), file)
   }
@@ -89,11 +82,6 @@ export class LogCopy implements Disposable {
 
   /** Closes the copy, which is durable then. */
   close(): void {
-    const { db } = this.#copy
-    db.transaction(() => {
-      if (this.#kind === "backup") db.run("CREATE TABLE backup (made INTEGER NOT NULL) STRICT")
-      else newEpoch(db, this.#directory)
-    })()
     this.#copy.close()
   }
 
@@ -136,13 +124,6 @@ function rangeOf(db: Database, table: string, row: PartitionRow): Range {
     .get()
   if (last === null) return { ...row, first, end: first, bytes: 0 }
   return { ...row, first, end: last.offset + 1, bytes: last.end_position - position }
-}
-
-/** A copy that stands for a log begins an epoch at its end, after each that a consumer has seen. */
-function newEpoch(db: Database, directory: string): void {
-  createEpochs(db)
-  const commits = furthestCommits(directory, readIdentity(db)!)
-  beginEpoch(db, Math.max(readEpochs(db).current, ...commits.map(({ epoch }) => epoch)))
 }
 
 /** For a backup, which has to be whole. @throws DamagedFile */

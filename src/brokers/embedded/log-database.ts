@@ -1,14 +1,12 @@
-import { dirname } from "node:path"
 import type { LogState } from "../broker.ts"
 import type { JournaledKey, Record } from "../../pipeline/record.ts"
 import { isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
 import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
 import type { PackedBatch } from "./batch.ts"
 import { findDamage } from "./damage.ts"
-import { furthestCommits } from "./group-database.ts"
-import { beginEpoch, createEpochs, readEpochs } from "./log-epochs.ts"
+import { beginEpoch, createEpochs, type Extents } from "./log-epochs.ts"
 import { LogFile, type Committed, type OpenPartition } from "./log-file.ts"
-import { createIdentity, LOG_LAYOUT, PAGE_BYTES, readIdentity } from "./log-tables.ts"
+import { createIdentity, LOG_LAYOUT, PAGE_BYTES, recordsTable } from "./log-tables.ts"
 import { Ages } from "./record-ages.ts"
 import { Shrinker } from "./shrinker.ts"
 import { noDeletions, SLICE_BYTES, Trimmer, type Deletions, type TrimLimits } from "./retention-trimmer.ts"
@@ -57,6 +55,8 @@ export class LogDatabase extends LogFile {
   readonly #wal: Wal
   readonly #shrinker: Shrinker
   readonly #journal: KeyJournalTable
+  /** The epoch that this opening's first commit has begun. */
+  #epoch: number | undefined
   #limits: TrimLimits | undefined
   #deleted = noDeletions()
   /** Size of the batch that was just answered; undefined: the answer was to something else. */
@@ -88,6 +88,8 @@ export class LogDatabase extends LogFile {
         createKeyJournal(db)
         createIdentity(db)
         createEpochs(db)
+        // of backups by earlier versions
+        db.run("DROP TABLE IF EXISTS backup")
       },
     })
     this.#wal = new Wal(this.db, location.file, (mode) => this.checkpointNow(mode))
@@ -95,7 +97,6 @@ export class LogDatabase extends LogFile {
     this.trimmer = this.load(() => new Trimmer(this, this.#ages))
     this.#journal = this.load(() => new KeyJournalTable(this.db))
     this.load(() => this.#wal.checkpoint())
-    this.load(() => this.#noticeCopy())
   }
 
   override check(wasUnclean: boolean): boolean {
@@ -119,23 +120,27 @@ export class LogDatabase extends LogFile {
    * Commits a batch together with the dedupe keys of its records.
    *
    * @param forgetThroughId id of the last key that is no longer needed
-   * @returns with the id of the last key
+   * @returns with the id of the last key, and the epoch of the records
    */
   commitWithKeys(
     batch: PackedBatch,
     keys: readonly KeyUntil[],
     timestampMs: number,
     forgetThroughId: number | undefined,
-  ): Committed & { readonly lastKeyId: number } {
+  ): Committed & { readonly lastKeyId: number; readonly epoch: number } {
     const bytesBefore = this.bytesKept
     let lastKeyId = 0
+    let epoch = this.#epoch
+    const extents = epoch === undefined ? this.#extents() : undefined
     this.#followClock(timestampMs)
     const committed = this.commit(batch, timestampMs, () => {
+      if (extents !== undefined) epoch = beginEpoch(this.db, extents)
       if (keys.length > 0) lastKeyId = this.#journal.add(keys)
       if (forgetThroughId !== undefined) this.#journal.deleteThrough(forgetThroughId)
     })
+    this.#epoch = epoch
     this.#answeredBytes = this.bytesKept - bytesBefore
-    return { ...committed, lastKeyId }
+    return { ...committed, lastKeyId, epoch: epoch! }
   }
 
   /** How many partitions the topic with the most has. */
@@ -240,21 +245,10 @@ export class LogDatabase extends LogFile {
     return this.#unchecked !== undefined
   }
 
-  /** Begins an epoch if an earlier copy has replaced the log: a backup, or groups have committed offsets beyond the end. */
-  #noticeCopy(): void {
-    const { current } = readEpochs(this.db)
-    const isBackup = this.db.query("SELECT 1 FROM sqlite_schema WHERE name = 'backup'").get() !== null
-    const commits = furthestCommits(dirname(this.location.file), readIdentity(this.db)!)
-    const isBeyond = commits.some(({ topic, partition, offset, epoch }) => {
-      const { nextOffset = 0 } = this.topics.get(topic)?.partitions[partition] ?? {}
-      return epoch >= current && offset > nextOffset
-    })
-    if (!isBeyond && !isBackup) return
-    const after = Math.max(current, ...commits.map(({ epoch }) => epoch))
-    this.transact(() => {
-      beginEpoch(this.db, after)
-      this.db.run("DROP TABLE IF EXISTS backup")
-    })
+  /** Where partitions begin and end before a transaction. */
+  #extents(): Extents {
+    const all = [...this.topics.values()].flatMap(({ partitions }) => partitions)
+    return new Map(all.map((it) => [recordsTable(it), { first: it.firstOffset, end: it.nextOffset }]))
   }
 
   /** As of some seconds ago at most. */

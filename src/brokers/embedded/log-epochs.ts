@@ -1,35 +1,45 @@
-import type { Database } from "bun:sqlite"
-import { endOf, partitionRows, recordsTable } from "./log-tables.ts"
+import type { Database, Statement } from "bun:sqlite"
 
 /*
- * A log's leader epochs (KIP-320), in a table of its file. They distinguish the records of a log that was replaced by an
- * earlier copy of itself: the copy has other records at the offsets after its end. It begins an epoch there, by which consumers
- * that had read further find where to continue.
+ * A log's leader epochs (KIP-320), in a table of its file. One begins with the first commit of each opening of the file, in its
+ * transaction: of an epoch and offset no two records exist, whatever copies of the log there are. By its epoch a position tells
+ * an earlier copy that was put back, which has other records at the offsets after its end, and where the two agree.
  *
  *   epochs
  *   epoch     starts
  *   59702400  {"records_1":100,"records_2":7}
+ *   59788800  {"records_1":120}
  *
- * `starts` has the end of each partition, by its table, when the epoch began; a partition that did not exist begins at 0. Epoch
- * 0 precedes them and has no row. An epoch's number is its time in seconds since 2025, so that two copies of a log do not
- * give the same number to different records.
+ * `starts` has the end of partitions, by their tables, when the epoch began. One that is not among them has had no record since
+ * the last epoch that names it, and begins where it did then, without any at 0. Epoch 0 precedes them and has no row. An epoch's
+ * number is its time in seconds since 2025, so that copies do not give one number to different records. Epochs whose records
+ * were all deleted are deleted, too.
  */
 
 type Starts = { readonly [table: string]: number }
 
+interface EpochRow {
+  readonly epoch: number
+  readonly starts: Starts
+}
+
+/** A partition's end, and its first offset, by its table. */
+export type Extents = ReadonlyMap<string, { readonly first: number; readonly end: number }>
+
 export class Epochs {
   /** Ascending. */
-  readonly #all: readonly { readonly epoch: number; readonly starts: Starts }[]
+  readonly #all: readonly EpochRow[]
   readonly current: number
 
-  constructor(all: readonly { readonly epoch: number; readonly starts: Starts }[]) {
+  constructor(all: readonly EpochRow[]) {
     this.#all = all
     this.current = all.at(-1)?.epoch ?? 0
   }
 
   /** The epoch of the record at an offset. */
   at(table: string, offset: number): number {
-    return this.#all.findLast(({ starts }) => (starts[table] ?? 0) <= offset)?.epoch ?? 0
+    const next = this.#all.findIndex(({ starts }) => (starts[table] ?? 0) > offset)
+    return next === -1 ? this.current : (this.#all[next - 1]?.epoch ?? 0)
   }
 
   /** The newest epoch that is not after the one asked for. */
@@ -39,8 +49,40 @@ export class Epochs {
 
   /** The offset at which a partition's records of an epoch end; undefined: no later epoch has begun. */
   endOf(epoch: number, table: string): number | undefined {
-    const next = this.#all.find((one) => one.epoch > epoch)
-    return next === undefined ? undefined : (next.starts[table] ?? 0)
+    const next = this.#all.findIndex((one) => one.epoch > epoch)
+    return next === -1 ? undefined : this.#startOf(next, table)
+  }
+
+  /**
+   * Another epoch from the ends on.
+   *
+   * @returns its row and, in the place of those whose records were all deleted, `oldest`, if there are any
+   */
+  next(epoch: number, extents: Extents): { readonly row: EpochRow; readonly oldest: EpochRow | undefined } {
+    const starts = new Map<string, number>()
+    const add = (row: EpochRow): void => {
+      for (const [table, start] of Object.entries(row.starts)) starts.set(table, start)
+    }
+    for (const row of this.#all) add(row)
+    const moved = [...extents].filter(([table, { end }]) => end !== (starts.get(table) ?? 0))
+    const row = { epoch, starts: Object.fromEntries(moved.map(([table, { end }]) => [table, end])) }
+    const all = [...this.#all, row]
+    const isLeft = (one: EpochRow): boolean =>
+      Object.entries(one.starts).some(([table, start]) => start > (extents.get(table)?.first ?? start))
+    const left = all.findIndex(isLeft)
+    const oldest = (left === -1 ? all.length : left) - 1
+    if (oldest <= 0) return { row, oldest: undefined }
+    starts.clear()
+    for (const one of all.slice(0, oldest + 1)) add(one)
+    return { row, oldest: { epoch: all[oldest]!.epoch, starts: Object.fromEntries(starts) } }
+  }
+
+  #startOf(at: number, table: string): number {
+    for (let from = at; from >= 0; from--) {
+      const start = this.#all[from]!.starts[table]
+      if (start !== undefined) return start
+    }
+    return 0
   }
 }
 
@@ -55,15 +97,46 @@ export const readEpochs = (db: Database): Epochs =>
       .map(({ epoch, starts }) => ({ epoch, starts: JSON.parse(starts) as Starts })),
   )
 
+/** The epochs of a file that another process may be writing. */
+export class EpochsRead {
+  readonly #db: Database
+  readonly #newest: Statement<{ newest: number | null }, []> | undefined
+  #epochs: Epochs | undefined
+
+  constructor(db: Database) {
+    this.#db = db
+    // an older version wrote the file, and no newer one has opened it since
+    const hasTable = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'epochs'").get() !== null
+    this.#newest = hasTable ? db.prepare("SELECT max(epoch) AS newest FROM epochs") : undefined
+  }
+
+  /** As of the last commit. Called after records were read, it knows their epochs. */
+  get now(): Epochs {
+    const newest = this.#newest?.get()?.newest ?? 0
+    if (this.#epochs?.current !== newest) this.#epochs = newest === 0 ? new Epochs([]) : readEpochs(this.#db)
+    return this.#epochs!
+  }
+
+  close(): void {
+    this.#newest?.finalize()
+  }
+}
+
 const FIRST_S = Date.UTC(2025, 0, 1) / 1000
 
 /**
- * Begins an epoch at the end of each partition, within a transaction.
+ * Begins an epoch, within a transaction.
  *
- * @param after the newest epoch that a consumer of the log may have seen
+ * @param extents of all partitions @returns its number
  */
-export function beginEpoch(db: Database, after: number, nowMs = Date.now()): void {
-  const epoch = Math.max(after + 1, Math.floor(nowMs / 1000) - FIRST_S)
-  const starts = partitionRows(db).map((row) => [recordsTable(row), endOf(db, row).offset])
-  db.query("INSERT INTO epochs VALUES (?, ?)").run(epoch, JSON.stringify(Object.fromEntries(starts)))
+export function beginEpoch(db: Database, extents: Extents, nowMs = Date.now()): number {
+  const before = readEpochs(db)
+  const epoch = Math.max(before.current + 1, Math.floor(nowMs / 1000) - FIRST_S)
+  const { row, oldest } = before.next(epoch, extents)
+  const put = db.query("INSERT OR REPLACE INTO epochs VALUES (?, ?)")
+  put.run(row.epoch, JSON.stringify(row.starts))
+  if (oldest === undefined) return epoch
+  db.query("DELETE FROM epochs WHERE epoch < ?").run(oldest.epoch)
+  put.run(oldest.epoch, JSON.stringify(oldest.starts))
+  return epoch
 }

@@ -37,7 +37,7 @@ const groups: Groups = new Groups({
 const committed = { offset: 7, leaderEpoch: 0, metadata: "" }
 groups.load(
   { groups: [], offsets: [["billing-1", "webhooks", 0, committed]] },
-  { clusterId: "log", lastCommittable: () => Infinity },
+  { clusterId: "log", lastCommittable: () => ({ offset: Infinity, leaderEpoch: 0 }) },
 )
 groups.findOrMake("billing-1")
 const topic = { name: "webhooks", id: 1, uuid: "", partitions: 1 }

@@ -22,7 +22,10 @@ beforeEach(() => {
     write: () => queueMicrotask(() => groups.written(true)),
     expired: (ids) => expect(ids).toEqual([]),
   })
-  groups.load({ groups: [], offsets: [] }, { clusterId: "log", lastCommittable: () => Infinity })
+  groups.load(
+    { groups: [], offsets: [] },
+    { clusterId: "log", lastCommittable: () => ({ offset: Infinity, leaderEpoch: 0 }) },
+  )
 })
 
 /** A connection of a user, or of nobody. */

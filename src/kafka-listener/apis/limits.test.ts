@@ -26,7 +26,10 @@ beforeEach(() => {
     },
     expired: (ids) => expect(ids).toEqual([]),
   })
-  groups.load({ groups: [], offsets: [] }, { clusterId: "log", lastCommittable: () => Infinity })
+  groups.load(
+    { groups: [], offsets: [] },
+    { clusterId: "log", lastCommittable: () => ({ offset: Infinity, leaderEpoch: 0 }) },
+  )
   serving = {
     log: new LogView(() => log, new SharedCounters()),
     commits: new Commits(new SharedCounters()),

@@ -31,7 +31,10 @@ const clocks = (passed: () => number, ahead = (): number => 0): Clocks => ({
 })
 
 /** A log that no copy has replaced. */
-const logOf = (clusterId: string): LoadedLog => ({ clusterId, lastCommittable: () => Infinity })
+const logOf = (clusterId: string): LoadedLog => ({
+  clusterId,
+  lastCommittable: () => ({ offset: Infinity, leaderEpoch: 0 }),
+})
 
 const NONE: GroupChanges = { clusterId: LOG, groups: [], offsets: [] }
 

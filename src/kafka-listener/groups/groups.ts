@@ -20,7 +20,11 @@ const EXPIRE_MS = 600_000
 export interface LoadedLog {
   readonly clusterId: string
   /** Infinity: any offset is. */
-  readonly lastCommittable: (topic: string, partition: number, epoch: number) => number
+  readonly lastCommittable: (
+    topic: string,
+    partition: number,
+    epoch: number,
+  ) => Pick<CommittedOffset, "offset" | "leaderEpoch">
 }
 
 /** A committed offset that is beyond the records that the log had when an earlier copy replaced it. */
@@ -111,10 +115,10 @@ export class Groups {
     const changes = offsets.map((change): GroupChanges["offsets"][number] => {
       const [group, topic, partition, committed] = change
       const { offset: from = 0, leaderEpoch = 0 } = committed ?? {}
-      const to = lastCommittable(topic, partition, leaderEpoch)
-      if (committed === undefined || from <= to) return change
-      setBack.push({ group, topic, partition, from, to })
-      return [group, topic, partition, { ...committed, offset: to }]
+      const last = lastCommittable(topic, partition, leaderEpoch)
+      if (committed === undefined || from <= last.offset) return change
+      setBack.push({ group, topic, partition, from, to: last.offset })
+      return [group, topic, partition, { ...committed, ...last }]
     })
     const hasCopy = setBack.length > 0
     for (const [id, state] of groups)

@@ -16,7 +16,7 @@ token = ${token}
 /** Of each test its own: what an address has guessed counts for minutes. */
 let it: AdminApi
 beforeEach(async () => {
-  it = await AdminApi.start(configuration(TOKEN))
+  it = await AdminApi.startInProcess(configuration(TOKEN))
 })
 afterEach(() => it[Symbol.asyncDispose]())
 
@@ -92,7 +92,7 @@ test("thousands of guesses are one line of the log, with the address and no toke
 })
 
 test("a short token is a warning of hookline check and of the start; a long one is not", async () => {
-  await using other = await AdminApi.start(configuration("guessable"))
+  await using other = await AdminApi.startInProcess(configuration("guessable"))
   const warned = "token has 9 characters, few enough to guess; use a random one of at least 16"
   await other.running.logged(({ level, msg }) => level === "warn" && msg.includes(warned))
   const file = `${other.folder}/pipelines.conf`

@@ -14,14 +14,15 @@ import {
   webHookSource,
   type Processor,
 } from "../../src/index.ts"
-import { hookline, startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
+import { hookline, startHookline, folderOfTests, type Started } from "../support/hookline.ts"
+import { startInProcess } from "../support/in-process.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { IN_TIME } from "../support/event.ts"
 
 const folder = folderOfTests()
 
-let running: RunningHookline
-const started: RunningHookline[] = []
+let running: Started
+const started: Started[] = []
 afterEach(async () => {
   await Promise.all(started.splice(0).map((it) => it.stop()))
 })
@@ -42,9 +43,17 @@ ${pipelines.join("\n")}
 let log: string
 /** Starts pipelines on a log of this name. */
 const start = async (name: string, ...pipelines: string[]): Promise<void> => {
+  await startBy(startInProcess, name, ...pipelines)
+}
+async function startBy<S extends Started>(
+  by: (configuration: string, options: { folder: string }) => Promise<S>,
+  name: string,
+  ...pipelines: string[]
+): Promise<S> {
   log = join(folder.path, name)
-  running = await startHookline(conf(name, ...pipelines), { folder: folder.path })
-  started.push(running)
+  const one = await by(conf(name, ...pipelines), { folder: folder.path })
+  started.push((running = one))
+  return one
 }
 const post = async (pipeline: string, body: string, headers: { [name: string]: string } = {}) =>
   (await fetch(running.urls[pipeline]!, { method: "POST", body, headers })).status
@@ -97,7 +106,7 @@ test("a body that is refused does not use up its key", async () => {
 
 test("what was published is known after kill -9, for a second process it is not to be had", async () => {
   const doubled = pipeline("killed", "json:/id")
-  await start("killed", doubled)
+  const killable = await startBy(startHookline, "killed", doubled)
   const answers: number[] = []
   const killed = Promise.withResolvers<void>()
   // under load: what was answered 200 before the end is known, whatever was on its way
@@ -110,8 +119,8 @@ test("what was published is known after kill -9, for a second process it is not 
     }
   })
   await killed.promise
-  running.signal("SIGKILL")
-  await Promise.all([running.exited, ...senders])
+  killable.signal("SIGKILL")
+  await Promise.all([killable.exited, ...senders])
 
   await start("killed", doubled)
   for (const n of answers) expect(await post("killed", `{"id":${n}}`)).toBe(200)
@@ -122,7 +131,7 @@ test("what was published is known after kill -9, for a second process it is not 
   await Bun.write(join(folder.path, "other.conf"), other)
   const { status, stderr } = await hookline(["run", "-c", join(folder.path, "other.conf")])
   expect(status).toBe(69)
-  expect(stderr).toContain(`${join(folder.path, "killed")} is being written to by process ${running.pid}`)
+  expect(stderr).toContain(`${join(folder.path, "killed")} is being written to by process ${process.pid}`)
 })
 
 test("after the window the event is published again", async () => {

@@ -6,7 +6,8 @@ import { ByteWriter } from "../../src/kafka-listener/protocol/byte-writer.ts"
 import { ERROR } from "../../src/kafka-listener/protocol/error-codes.ts"
 import type { Api } from "../../src/kafka-listener/protocol/fields.ts"
 import { Fetch, OffsetForLeaderEpoch } from "../../src/kafka-listener/protocol/messages.ts"
-import { startHookline, folderOfTests, type RunningHookline } from "../support/hookline.ts"
+import { folderOfTests, type Started } from "../support/hookline.ts"
+import { startInProcess } from "../support/in-process.ts"
 import {
   joinWithKcat,
   kafkaAddressOf,
@@ -22,7 +23,7 @@ const folder = folderOfTests()
 
 const configuration = (listen: string): string => readableLog(`kafka_listen = ${listen}`)
 
-async function post(running: RunningHookline, name: string, count: number): Promise<string[]> {
+async function post(running: Started, name: string, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, n) => `${name}${n}.`)
   for (const id of ids) {
     const { status } = await fetch(running.urls["webhooks"]!, {
@@ -84,7 +85,7 @@ for (const whenCopied of [
     async () => {
       const own = folder.make(whenCopied.slice(0, 4))
       const address = `127.0.0.1:${await freePort()}`
-      const start = (listen = address) => startHookline(configuration(listen), { folder: own })
+      const start = (listen = address) => startInProcess(configuration(listen), { folder: own })
       const file = join(own, "log/log.sqlite")
       const before: string[] = []
       {

@@ -4,13 +4,8 @@ import type { StoredRecord } from "../../src/brokers/broker.ts"
 import { partitionOf } from "../../src/brokers/murmur2.ts"
 import { openLog, recordsInLog } from "../support/embedded-log.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
-import {
-  hookline,
-  reload,
-  startHookline,
-  temporaryFolder,
-  type RunningHookline,
-} from "../support/hookline.ts"
+import { hookline, reload, temporaryFolder, type Started } from "../support/hookline.ts"
+import { startInProcess } from "../support/in-process.ts"
 import { joinWithKcat, kafkaAddressOf, kcat } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { startCommand } from "../support/running-command.ts"
@@ -35,7 +30,7 @@ key = json:/customer
 let posted = 0
 
 /** Posts an event of a customer, which is its key. */
-async function post({ urls }: RunningHookline, customer: string, more: object = {}): Promise<void> {
+async function post({ urls }: Started, customer: string, more: object = {}): Promise<void> {
   const body = JSON.stringify({ id: `n${++posted}`, customer, type: "order", ...more })
   const { status } = await fetch(urls["webhooks"]!, { method: "POST", body })
   expect(status).toBe(200)
@@ -49,7 +44,7 @@ const customersOf = (partition: number, count: number): string[] =>
 describe.skipIf(!hasKcat())("a group of two kcat", () => {
   test("shares the partitions of a topic, and those that a reload adds", async () => {
     using folder = temporaryFolder()
-    await using running = await startHookline(configuration(2), { folder: folder.path })
+    await using running = await startInProcess(configuration(2), { folder: folder.path })
     const address = await kafkaAddressOf(running)
     await post(running, "c0.")
     const { stdout } = await kcat(address, "-L")
@@ -80,7 +75,7 @@ describe.skipIf(!hasKcat())("a group of two kcat", () => {
 
 test("fewer partitions than the log has are refused by check, at a reload and at a start", async () => {
   using folder = temporaryFolder()
-  await using running = await startHookline(configuration(2), { folder: folder.path })
+  await using running = await startInProcess(configuration(2), { folder: folder.path })
   await post(running, "c0.")
   expect(await reload(running, folder.path, configuration(3))).toBe("reloaded")
   await post(running, "c0.")
@@ -99,7 +94,7 @@ test("fewer partitions than the log has are refused by check, at a reload and at
 
 test("topics of a Router have them too, and duplicates are dropped in every partition", async () => {
   using folder = temporaryFolder()
-  const start = (): Promise<RunningHookline> => startHookline(configuration(3), { folder: folder.path })
+  const start = (): Promise<Started> => startInProcess(configuration(3), { folder: folder.path })
   await using first = await start()
   for (let n = 0; n < 2; n++)
     for (const customer of CUSTOMERS) await post(first, customer, { id: `of ${customer}`, type: "audit" })
@@ -152,7 +147,7 @@ test("forward and the admin API have the records of every partition", async () =
     },
   })
   const text = configuration(4).replace("listen = off", "listen = 127.0.0.1:0")
-  await using service = await startHookline(text, { folder: own.path })
+  await using service = await startInProcess(text, { folder: own.path })
   const records = new URL("api/records?connection=log&topic=webhooks", service.adminUrl)
   for (const [n, customer] of CUSTOMERS.entries()) {
     const body = JSON.stringify({ id: `m${n}`, customer, type: "order" })

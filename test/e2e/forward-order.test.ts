@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
-import { reload, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { reload, temporaryFolder, type Started } from "../support/hookline.ts"
+import { startInProcess } from "../support/in-process.ts"
 import { until } from "../support/kafka-options.ts"
 import { Receiver } from "../support/receiver.ts"
 import type { Overview } from "../../src/admin/api/shapes.ts"
@@ -19,7 +20,7 @@ ${Object.entries(sections)
   .join("\n")}`
 
 /** Posts that many webhooks, each accepted before the next. */
-async function post(service: RunningHookline, count: number): Promise<void> {
+async function post(service: Started, count: number): Promise<void> {
   for (let n = 0; n < count; n++) {
     const body = JSON.stringify({ k: `k${n % 3}` })
     expect((await fetch(service.urls["hooks"]!, { method: "POST", body })).status).toBe(200)
@@ -28,7 +29,7 @@ async function post(service: RunningHookline, count: number): Promise<void> {
 
 const upTo = (count: number, first = 0): number[] => Array.from({ length: count }, (_, n) => first + n)
 
-const forwardsOf = async ({ adminUrl }: RunningHookline): Promise<Overview["forwards"]> =>
+const forwardsOf = async ({ adminUrl }: Started): Promise<Overview["forwards"]> =>
   ((await (await fetch(`${adminUrl}/api/overview`)).json()) as Overview).forwards
 
 test.each([
@@ -58,7 +59,7 @@ test.each([
     )
     const section = ({ url }: Receiver): string => `url = ${url}\ntimeout = 1s`
     const sections = Object.fromEntries(Object.entries(receivers).map(([id, it]) => [id, section(it)]))
-    await using service = await startHookline(configuration(sections, sink), { folder: folder.path })
+    await using service = await startInProcess(configuration(sections, sink), { folder: folder.path })
     await post(service, 8)
     for (const [id, receiver] of Object.entries(receivers)) {
       await receiver.offset(7)
@@ -73,7 +74,7 @@ test("a record that fails each time, and one that is refused, are parked in thei
     ({ offset }) => new Response("", { status: offset === 1 ? 500 : offset === 3 ? 400 : 200 }),
   )
   const sections = { app: `url = ${receiver.url}\nretries = 1` }
-  await using service = await startHookline(configuration(sections), { folder: folder.path })
+  await using service = await startInProcess(configuration(sections), { folder: folder.path })
   await post(service, 6)
   await receiver.offset(5)
   for (const offset of [1, 3])
@@ -94,7 +95,7 @@ test("after a refusal that stops a section nothing is posted, nor after a restar
   })
   const stopped = ({ msg }: { msg?: unknown }): boolean => msg === "forwarding stopped"
   {
-    await using service = await startHookline(configuration(sections("")), { folder: folder.path })
+    await using service = await startInProcess(configuration(sections("")), { folder: folder.path })
     await post(service, 40)
     expect(await service.logged(stopped)).toMatchObject({
       forward: "refused",
@@ -112,7 +113,7 @@ test("after a refusal that stops a section nothing is posted, nor after a restar
       { id: "failed", delivered: 4, problem: "500" },
     ])
   }
-  await using service = await startHookline(configuration(sections("")), { folder: folder.path })
+  await using service = await startInProcess(configuration(sections("")), { folder: folder.path })
   await service.logged(stopped)
   expect(await reload(service, folder.path, configuration(sections("\ntimeout = 20s")))).toBe("reloaded")
   await service.logged((line) => stopped(line) && line !== service.log.find(stopped))

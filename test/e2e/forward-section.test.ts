@@ -1,13 +1,9 @@
 import { expect, test } from "bun:test"
 import { join } from "node:path"
-import {
-  hookline,
-  reload,
-  startHookline,
-  temporaryFolder,
-  type RunningHookline,
-} from "../support/hookline.ts"
+import { hookline, reload, startHookline, temporaryFolder, type Started } from "../support/hookline.ts"
+import { startInProcess } from "../support/in-process.ts"
 import { valuesInLog } from "../support/log-values.ts"
+import { checked } from "../support/problems-in.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand } from "../support/running-command.ts"
 
@@ -27,7 +23,7 @@ ${more}
 ${rest}`
 
 /** Posts webhooks, whose keys are given, each accepted before the next. */
-async function post(service: RunningHookline, ...keys: string[]): Promise<void> {
+async function post(service: Started, ...keys: string[]): Promise<void> {
   for (const k of keys) {
     const { status } = await fetch(service.urls["hooks"]!, { method: "POST", body: JSON.stringify({ k }) })
     expect(status).toBe(200)
@@ -37,7 +33,7 @@ async function post(service: RunningHookline, ...keys: string[]): Promise<void> 
 const keysOf = (receiver: Receiver): string[] =>
   receiver.all.map(({ body }) => (JSON.parse(body.toString()) as { k: string }).k)
 
-const overviewOf = async (service: RunningHookline): Promise<{ forwards: object[]; attention: object[] }> =>
+const overviewOf = async (service: Started): Promise<{ forwards: object[]; attention: object[] }> =>
   (await fetch(`${service.adminUrl}/api/overview`)).json() as never
 
 test("a section posts what is published from its start on, continues after kill -9, and a reload keeps or moves it", async () => {
@@ -55,7 +51,7 @@ test("a section posts what is published from its start on, continues after kill 
   }
   receiver.up()
   await using moved = new Receiver()
-  await using service = await startHookline(text, { folder: folder.path })
+  await using service = await startInProcess(text, { folder: folder.path })
   await receiver.offset(3)
   // the one before the kill may come again
   expect([...new Set(keysOf(receiver))]).toEqual(["a", "b", "c", "d"])
@@ -74,7 +70,7 @@ test("a record that is refused alone is parked, published to the dead letters, l
   await using receiver = new Receiver(({ body }) =>
     refuses && body.includes("poison") ? new Response("no such customer", { status: 422 }) : new Response(),
   )
-  await using service = await startHookline(configuration(receiver.url, "dead_letter_topic = refused"), {
+  await using service = await startInProcess(configuration(receiver.url, "dead_letter_topic = refused"), {
     folder: folder.path,
   })
   await post(service, "a", "poison", "poison 2", "b")
@@ -116,7 +112,7 @@ test("a retry posts as the section does: signed, with its headers, to its URL; a
   })
   const secret = `whsec_${Buffer.from("obviously-fake-secret-of-32-bytes").toString("base64")}`
   const signed = `sign = standard-webhooks\nsecret = ${secret}\nheaders = Authorization: Bearer obviously-fake`
-  await using service = await startHookline(configuration(receiver.url, signed), { folder: folder.path })
+  await using service = await startInProcess(configuration(receiver.url, signed), { folder: folder.path })
   await post(service, "a", "poison", "b")
   await service.logged(({ msg, reason }) => msg === "record refused" && reason === "422")
   refuses = false
@@ -149,7 +145,7 @@ test("while all are refused nothing is parked before park_after, and nothing is 
   using folder = temporaryFolder()
   let isDeploying = true
   await using receiver = new Receiver(() => new Response("", { status: isDeploying ? 404 : 200 }))
-  await using service = await startHookline(configuration(receiver.url, "concurrency = 2"), {
+  await using service = await startInProcess(configuration(receiver.url, "concurrency = 2"), {
     folder: folder.path,
   })
   await post(service, "a", "b", "c", "d", "e")
@@ -165,7 +161,7 @@ test("a record that fails each time is refused after its retries, also once the 
   await using receiver = new Receiver(({ body }) =>
     body.includes("poison") ? new Response("", { status: 500 }) : new Response(),
   )
-  await using service = await startHookline(configuration(receiver.url, "retries = 3"), {
+  await using service = await startInProcess(configuration(receiver.url, "retries = 3"), {
     folder: folder.path,
   })
   const others = Array.from({ length: 40 }, (_, n) => `k${n}`)
@@ -194,7 +190,7 @@ test("a section that is changed, moved, removed and added while records are in f
   const to = ({ url }: Receiver, concurrency: number) => configuration(url, `concurrency = ${concurrency}`)
   const without = to(a, 1).split("[forward:app]")[0]!
   const begins = ({ msg }: { msg?: unknown }): boolean => `${msg}`.startsWith("forwarding log/hooks to")
-  await using service = await startHookline(to(a, 4), { folder: folder.path })
+  await using service = await startInProcess(to(a, 4), { folder: folder.path })
   let posted = 0
   const postSome = async (): Promise<void> => {
     for (const end = posted + 30; posted < end; posted++) {
@@ -226,11 +222,11 @@ test("a paused section posts nothing until it is resumed, across a reload that c
   await using receiver = new Receiver()
   const text = configuration(receiver.url)
   const run = (...args: string[]) => hookline(["forward", ...args], { cwd: folder.path })
-  const act = async (service: RunningHookline, id: string, action: string): Promise<number> =>
+  const act = async (service: Started, id: string, action: string): Promise<number> =>
     (await fetch(`${service.adminUrl}/api/forwards/${id}/${action}`, { method: "POST" })).status
   const paused = ({ msg }: { msg?: unknown }): boolean => msg === "forwarding paused"
   {
-    await using service = await startHookline(text, { folder: folder.path })
+    await using service = await startInProcess(text, { folder: folder.path })
     await post(service, "a")
     await receiver.count(1)
     expect(await run("pause", "nobody")).toMatchObject({ status: 66 })
@@ -250,7 +246,7 @@ test("a paused section posts nothing until it is resumed, across a reload that c
     })
   }
   expect((await run("list")).stdout).toMatch(/app .* stopped, paused/)
-  await using service = await startHookline(text, { folder: folder.path })
+  await using service = await startInProcess(text, { folder: folder.path })
   await service.logged(paused)
   await post(service, "d")
   expect(await act(service, "nobody", "resume")).toBe(404)
@@ -267,7 +263,7 @@ test("a record that waits and that retention is about to delete is warned of", a
   using folder = temporaryFolder()
   await using receiver = new Receiver(() => new Response("", { status: 503 }))
   const text = configuration(receiver.url).replace("directory = log", "directory = log\nretention = 10s")
-  await using service = await startHookline(text, { folder: folder.path })
+  await using service = await startInProcess(text, { folder: folder.path })
   const warned = service.logged(({ msg }) => msg === WARNING).then(() => true)
   // on a slow machine the first record may be gone before it is looked for
   do await post(service, "a")
@@ -278,7 +274,7 @@ test("while a section has an error, the others are still listed and retried", as
   using folder = temporaryFolder()
   await using receiver = new Receiver()
   const text = configuration(receiver.url)
-  await using service = await startHookline(text, { folder: folder.path })
+  await using service = await startInProcess(text, { folder: folder.path })
   await post(service, "a")
   await receiver.count(1)
   const run = (...args: string[]) => hookline(["forward", ...args, "-c", "wrong.conf"], { cwd: folder.path })
@@ -303,7 +299,7 @@ test("a waiting record that retention_bytes is about to delete is warned of", as
     "directory = log\nretention_bytes = 64KiB",
   )
   const [before] = text.split("[forward:app]")
-  await using service = await startHookline(before!, { folder: folder.path })
+  await using service = await startInProcess(before!, { folder: folder.path })
   // 56 KB, as each is in the key and in the value
   await post(service, ...Array.from({ length: 5 }, (_, n) => `${n}`.repeat(5600)))
   expect(await reload(service, folder.path, text)).toBe("reloaded")
@@ -316,7 +312,7 @@ test("a position of hookline forward under the section's id is taken over, and t
   const [before] = configuration(receiver.url).split("[forward:app]")
   const file = join(folder.path, "pipelines.conf")
   {
-    await using service = await startHookline(before!, { folder: folder.path })
+    await using service = await startInProcess(before!, { folder: folder.path })
     await post(service, "a", "b", "c")
   }
   {
@@ -327,7 +323,7 @@ test("a position of hookline forward under the section's id is taken over, and t
     expect(await forwarding.exited).toBe(0)
   }
   await Bun.write(file, configuration(receiver.url))
-  await using service = await startHookline(configuration(receiver.url), { folder: folder.path })
+  await using service = await startInProcess(configuration(receiver.url), { folder: folder.path })
   await post(service, "d")
   await receiver.count(4)
   expect(keysOf(receiver)).toEqual(["a", "b", "c", "d"])
@@ -367,7 +363,6 @@ test.each([
     .filter((line) => !given.has(line.split(" ")[0]))
   const sink = kept.indexOf("topic = hooks")
   await Bun.write(join(folder.path, "pipelines.conf"), [...kept.slice(0, sink + 99), lines].join("\n"))
-  const { status, stderr, stdout } = await hookline(["check"], { cwd: folder.path })
-  expect(stdout + stderr).toContain(expected)
-  expect(status).toBe(78)
+  const { error } = await checked(join(folder.path, "pipelines.conf"))
+  expect([error?.message, error?.exitCode]).toEqual([expect.stringContaining(expected), 78])
 })

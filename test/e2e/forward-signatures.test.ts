@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+import { startInProcess } from "../support/in-process.ts"
 import { PROVIDER_SDKS, type ProviderSdk, type Signed } from "../support/provider-sdks.ts"
 import { Receiver } from "../support/receiver.ts"
 
@@ -38,7 +39,7 @@ test("what is signed as a provider does is accepted by the provider's own librar
   const headers = Object.assign({}, ...targets.map(({ sdk }) => sdk.headers ?? {})) as Signed["headers"]
   // without a provider only the headers of this option are kept
   const configuration = `${PIPELINE}headers = *\n${sections.join("")}`
-  await using service = await startHookline(configuration, { folder: folder.path })
+  await using service = await startInProcess(configuration, { folder: folder.path })
   const { status } = await fetch(service.urls["hooks"]!, {
     method: "POST",
     headers,
@@ -83,7 +84,7 @@ sign = as_received
 headers =
   X-Team: a, b
 `
-    await using service = await startHookline(configuration, { folder: folder.path })
+    await using service = await startInProcess(configuration, { folder: folder.path })
     const url = service.urls["hooks"]!
     const body = '{ "id": "evt_1", "object":"event", "source": "theirs" }'
     const { headers } = await sdk.sign(

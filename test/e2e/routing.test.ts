@@ -11,13 +11,16 @@ import {
   validator,
   webHookSource,
 } from "../../src/index.ts"
+import type { TopicOverview } from "../../src/admin/api/shapes.ts"
 import { PublishError } from "../../src/errors.ts"
 import type { Publisher } from "../../src/pipeline/event.ts"
 import type { Receipt, Record } from "../../src/pipeline/record.ts"
 import { componentContext } from "../support/component-context.ts"
 import { eventOf, IN_TIME } from "../support/event.ts"
 import { deadLettered, send } from "../support/dead-lettered.ts"
-import { hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
+import { reload, folderOfTests, type Started } from "../support/hookline.ts"
+import { startInProcess } from "../support/in-process.ts"
+import { valuesInLog } from "../support/log-values.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
 import { metricOf } from "../support/worker-processes.ts"
 
@@ -37,15 +40,19 @@ const ofType = (type: string): string => JSON.stringify({ type })
 
 /** The values of a topic, without what the Enricher adds. */
 async function typesIn(folder: string, topic: string): Promise<unknown[]> {
-  const { stdout } = await hookline(["tail", topic, "-c", join(folder, "pipelines.conf")])
-  const lines = stdout.split("\n").filter((line) => line !== "")
-  return lines.map((line) => (JSON.parse(line) as { type: unknown }).type)
+  const values = await valuesInLog(join(folder, "log"), topic)
+  return values.map((value) => (JSON.parse(value) as { type: unknown }).type)
+}
+
+async function topicsOf({ adminUrl }: Started): Promise<string[]> {
+  const topics = (await (await fetch(`${adminUrl}/api/topics`)).json()) as TopicOverview[]
+  return topics.map(({ topic }) => topic).toSorted()
 }
 
 test("events go where the lines say; what Filter or Router drop is answered 200 and counted, and is nowhere", async () => {
   const folder = root.make("lines")
   const more = `${FILTER}${LINES}[service]\nlog_level = debug\n`
-  await using running = await startHookline(reloadConf({ more }), { folder })
+  await using running = await startInProcess(reloadConf({ more }), { folder })
   const url = running.urls["webhooks"]
   const sent = ["invoice.paid", "customer.created:", "Order Created", "ping", "a.test", "noise.1", "else"]
   for (const type of sent) expect(await statusOf(url, ofType(type))).toBe(200)
@@ -55,9 +62,7 @@ test("events go where the lines say; what Filter or Router drop is answered 200 
   expect(await typesIn(folder, "billing")).toEqual(["invoice.paid"])
   expect(await typesIn(folder, "crm")).toEqual(["customer.created:", "Order Created"])
   expect(await typesIn(folder, "first")).toEqual(["else", null])
-  const topics = await hookline(["topics", "-c", join(folder, "pipelines.conf")])
-  expect(topics.stdout).toContain("billing")
-  expect(topics.stdout).toContain("crm")
+  expect(await topicsOf(running)).toEqual(["billing", "crm", "first"])
 
   const events = await metricOf(running, "hookline_events_total")
   expect(events.get('pipeline="webhooks",outcome="accepted",reason=""')).toBe(5)
@@ -80,17 +85,16 @@ test("events go where the lines say; what Filter or Router drop is answered 200 
 
 test("topics of lines are prepared before their first event", async () => {
   const folder = root.make("prepared")
-  await using running = await startHookline(reloadConf({ more: LINES }), { folder })
+  await using running = await startInProcess(reloadConf({ more: LINES }), { folder })
   // committed behind the topics
   expect(await statusOf(running.urls["webhooks"])).toBe(200)
-  const { stdout } = await hookline(["topics", "-c", join(folder, "pipelines.conf")])
-  for (const topic of ["first", "billing", "crm"]) expect(stdout).toContain(topic)
+  expect(await topicsOf(running)).toEqual(["billing", "crm", "first"])
 })
 
 test("a template names topics as they come, up to max_topics, across reloads", async () => {
   const folder = root.make("template")
   const conf = (more: string): string => reloadConf({ more })
-  await using running = await startHookline(conf(TEMPLATE), { folder })
+  await using running = await startInProcess(conf(TEMPLATE), { folder })
   const url = running.urls["webhooks"]
   for (const type of ["a", "b", "a", "no/topic"]) expect(await statusOf(url, ofType(type))).toBe(200)
   expect(await statusOf(url, ofType("c"))).toBe(200)
@@ -114,7 +118,7 @@ test("a template names topics as they come, up to max_topics, across reloads", a
 test("an event that a later step refuses is a dead letter; one that a line drops is none", async () => {
   const folder = root.make("letters")
   const lines = "[pipeline:pay:Router]\nby = json:/type\na = paid\nb = drop"
-  await using running = await startHookline(
+  await using running = await startInProcess(
     `[connection:log]\ndirectory = log\n[admin]\nlisten = off\n${deadLettered("pay")}${lines}`,
     { folder },
   )

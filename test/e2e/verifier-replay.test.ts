@@ -14,7 +14,8 @@ import {
   webHookSource,
   type PipelineParts,
 } from "../../src/index.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+import { startInProcess } from "../support/in-process.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { hasRedis, startRedis } from "../support/redis.ts"
 
@@ -146,10 +147,10 @@ describe("a request whose signature leaves its body open", () => {
     using folder = temporaryFolder()
     const signed = triple("captured")
     const body = mailgun(signed, "delivered")
-    await using first = await startHookline(configuration(MAILGUN, more), { folder: folder.path })
+    await using first = await startInProcess(configuration(MAILGUN, more), { folder: folder.path })
     expect(await statusOf(first.urls["p"]!, body)).toBe(200)
     await first.stop()
-    await using second = await startHookline(configuration(MAILGUN, more), { folder: folder.path })
+    await using second = await startInProcess(configuration(MAILGUN, more), { folder: folder.path })
     const url = second.urls["p"]!
     expect(await statusOf(url, mailgun(signed, "invented"))).toBe(401)
     expect(await statusOf(url, body)).toBe(200)
@@ -160,7 +161,7 @@ describe("a request whose signature leaves its body open", () => {
 
   test("says in the log why it was refused", async () => {
     using folder = temporaryFolder()
-    await using running = await startHookline(configuration(MAILGUN), { folder: folder.path })
+    await using running = await startInProcess(configuration(MAILGUN), { folder: folder.path })
     const signed = triple("captured")
     await post(running.urls["p"]!, mailgun(signed, "delivered"))
     const refused = await post(running.urls["p"]!, mailgun(signed, "invented"))
@@ -188,7 +189,7 @@ describe("a request whose signature leaves its body open", () => {
       const urls: string[] = []
       for (const name of ["a", "b"]) {
         const options = { folder: join(folder.path, name) }
-        const replica = replicas.use(await startHookline(configuration(MAILGUN, more), options))
+        const replica = replicas.use(await startInProcess(configuration(MAILGUN, more), options))
         await replica.logged(({ msg }) => msg === "the Deduplicator's store is connected")
         urls.push(replica.urls["p"]!)
       }

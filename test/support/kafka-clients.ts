@@ -1,6 +1,6 @@
 import { kafkaToolsClassPath } from "./kafka-jars.ts"
 import { endingWithThisProcess, runToEnd, type Ended } from "./child.ts"
-import type { LogLine, RunningHookline } from "./hookline.ts"
+import type { LogLine, Started } from "./hookline.ts"
 
 /** A log that Kafka clients read, by these keys of its connection, and the pipeline that publishes to it by these of its sink. */
 export const readableLog = (
@@ -18,7 +18,7 @@ ${sink}
 `
 
 /** Where a Hookline listens for Kafka clients, once it does. */
-export async function kafkaAddressOf(running: RunningHookline): Promise<string> {
+export async function kafkaAddressOf(running: Started): Promise<string> {
   const line = await running.logged(isListening)
   return line["address"] as string
 }

@@ -1,5 +1,6 @@
 import { HooklineError } from "../../src/errors.ts"
 import { Application } from "../../src/index.ts"
+import type { Diagnosis } from "../../src/runtime/diagnosis.ts"
 
 /** The problems for which `check` and `run` refuse a configuration file, a line each; empty if there are none. */
 export function problemsIn(file: string): string {
@@ -11,3 +12,7 @@ export function problemsIn(file: string): string {
     throw error
   }
 }
+
+/** What `check` finds in a configuration file. */
+export const checked = (file: string): Promise<Diagnosis> =>
+  Application.fromFile(file).diagnose({ alone: false, createsAll: true })

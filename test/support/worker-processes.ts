@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs"
-import type { RunningHookline } from "./hookline.ts"
+import type { Started } from "./hookline.ts"
 
 /** The processes that one has started and that live, in the order of their ids: proc(5). */
 export function childrenOf(pid: number): number[] {
@@ -24,7 +24,7 @@ function isAlive(pid: number): boolean {
 }
 
 /** The values of a metric, by the labels as they stand there. */
-export async function metricOf(running: RunningHookline, name: string): Promise<Map<string, number>> {
+export async function metricOf(running: Started, name: string): Promise<Map<string, number>> {
   const text = await (await fetch(`${running.adminUrl}/metrics`)).text()
   const lines = [...text.matchAll(new RegExp(`^${name}(?:\\{(.*)\\})? (\\S+)$`, "gm"))]
   return new Map(lines.map(([, labels, value]) => [labels ?? "", Number(value)]))

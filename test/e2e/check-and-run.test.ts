@@ -7,6 +7,7 @@ import { Runtime } from "../../src/runtime/runtime.ts"
 import { HooklineError } from "../../src/errors.ts"
 import { BROKEN, writeFiles } from "../support/broken-configurations.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
+import { freePort } from "../support/ports.ts"
 
 const QUIET = "\n[service]\nlog_level = silent\n"
 const NO_ADMIN = "\n[admin]\nlisten = off\n"
@@ -78,7 +79,7 @@ test.each(BROKEN.map((it) => [it.name, it] as const))(
     make?.(folder.path)
     const file = join(folder.path, "pipelines.conf")
     const whole = `${conf}${conf.includes("[admin]") ? "" : NO_ADMIN}${conf.includes("[service]") ? "" : QUIET}`
-    writeFileSync(file, whole.replaceAll("PORT", String(taken.port)))
+    writeFileSync(file, whole.replaceAll("PORT", `${taken.port}`).replaceAll("FREE", `${await freePort()}`))
 
     const before = contentsOf(folder.path)
     const alone = await check(file, folder.path, true)

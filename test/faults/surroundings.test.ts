@@ -138,14 +138,14 @@ function memoryHierarchy(): { folder: string; limit: string } | undefined {
 
 function canLimitMemory(): boolean {
   const { folder = "" } = memoryHierarchy() ?? {}
-  const own = join(folder, `hookline-trial-${process.pid}`)
+  const own = join(folder, `hookline-trial-${crypto.randomUUID()}`)
   return isPermitted([], ["sh", "-c", `[ -n "${folder}" ] && mkdir ${own} && rmdir ${own}`])
 }
 
 /** A control group with a memory limit; its processes have to end before it is disposed of. */
 function memoryGroup(bytes: number): Disposable & { readonly path: string } {
   const { folder, limit } = memoryHierarchy()!
-  const path = join(folder, `hookline-test-${process.pid}-${bytes}`)
+  const path = join(folder, `hookline-test-${crypto.randomUUID()}`)
   mkdirSync(path)
   writeFileSync(join(path, limit), `${bytes}`)
   return { path, [Symbol.dispose]: () => rmdirSync(path) }

@@ -6,7 +6,7 @@ import { makeCertificate } from "./certificate.ts"
 /** A configuration with one fault, in a folder of its own. */
 export interface BrokenConfiguration {
   readonly name: string
-  /** The main file; `PORT` is one that is in use. */
+  /** The main file; the port `PORT` is in use, `FREE` is not. */
   readonly conf: string
   /** Makes what the file names, beside the files that all have. */
   readonly make?: (folder: string) => void
@@ -88,7 +88,7 @@ export const BROKEN: readonly BrokenConfiguration[] = [
   },
   {
     name: "an address in several spellings",
-    conf: `${LOG}${["127.0.0.1", "127.1", "::ffff:127.0.0.1", "localhost", "::1", "0:0:0:0:0:0:0:1"].map((host, at) => PIPELINE.replaceAll(":a:", `:p${at}:`).replace("port = 0\nhost = 127.0.0.1", `port = 23996\nhost = ${host}\npath = /${at}`)).join("")}`,
+    conf: `${LOG}${["127.0.0.1", "127.1", "::ffff:127.0.0.1", "localhost", "::1", "0:0:0:0:0:0:0:1"].map((host, at) => PIPELINE.replaceAll(":a:", `:p${at}:`).replace("port = 0\nhost = 127.0.0.1", `port = FREE\nhost = ${host}\npath = /${at}`)).join("")}`,
     problem: undefined,
   },
   {
@@ -98,7 +98,7 @@ export const BROKEN: readonly BrokenConfiguration[] = [
   },
   {
     name: "workers with an embedded log",
-    conf: `${LOG}${PIPELINE.replace("port = 0", "port = 23998")}[service]\nworkers = 2\n`,
+    conf: `${LOG}${PIPELINE.replace("port = 0", "port = FREE")}[service]\nworkers = 2\n`,
     problem: /an embedded log is one process's/,
   },
   // included files, defaults
@@ -409,7 +409,7 @@ export const BROKEN: readonly BrokenConfiguration[] = [
   },
   {
     name: "a host of another machine",
-    conf: `${LOG}${PIPELINE.replace("port = 0\nhost = 127.0.0.1", "port = 23997\nhost = 203.0.113.9")}`,
+    conf: `${LOG}${PIPELINE.replace("port = 0\nhost = 127.0.0.1", "port = FREE\nhost = 203.0.113.9")}`,
     problem: /\[pipeline:a:WebHookSource\] host: .*not an address of this machine/,
     status: 69,
     inUse: true,

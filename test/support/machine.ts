@@ -49,9 +49,10 @@ ExecStart=${SCRIPT}
   const wanted = join(root, "/etc/systemd/system/default.target.wants/hookline-test.service")
   await mkdir(dirname(wanted), { recursive: true })
   await symlink(UNIT, wanted)
-  const { status, stderr } = await runToEnd(endingWithThisProcess(...NSPAWN, "--boot", "--directory", root), {
-    timeout: 120_000,
-  })
+  // without a name of its own it has that of its folder
+  const machine = `hookline-${crypto.randomUUID()}`
+  const command = [...NSPAWN, "--boot", "--machine", machine, "--directory", root]
+  const { status, stderr } = await runToEnd(endingWithThisProcess(...command), { timeout: 120_000 })
   const output = join(root, OUTPUT)
   return { status, output: existsSync(output) ? readFileSync(output, "utf8") : `no boot: ${stderr}` }
 }

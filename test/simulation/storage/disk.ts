@@ -1,4 +1,13 @@
-import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, truncateSync } from "node:fs"
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+} from "node:fs"
 import { join } from "node:path"
 import { loadedDiskModel, type DiskModel, type Kept, type ModelledDisk } from "../../support/disk-model.ts"
 import type { Random } from "../../support/random.ts"
@@ -8,7 +17,7 @@ let loaded: DiskModel | undefined
 const model = (): DiskModel => (loaded ??= loadedDiskModel())
 
 /** The folder of all runs of this program: in memory. */
-const ROOT = `/dev/shm/hookline-simulation-${process.pid}`
+const ROOT = mkdtempSync("/dev/shm/hookline-simulation-")
 process.on("exit", () => rmSync(ROOT, { recursive: true, force: true }))
 
 /** What a call takes beside an fsync. */

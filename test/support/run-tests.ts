@@ -131,8 +131,8 @@ export function ofKafka(
   const passed = sum([...files].map((file) => passedIn.get(file) ?? 0))
   const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS ?? ""
   const kafka = `real Kafka ${given === "" ? VERSION : `at ${given}`}`
-  const tests = passed === 1 ? "test" : "tests"
-  if (files.size > 0) return `${kafka}: ${passed} ${tests} passed (files that use it: ${files.size})\n`
+  const where = files.size === 1 ? "the file that uses it" : `the ${files.size} files that use it`
+  if (files.size > 0) return `${kafka}: ${passed} ${passed === 1 ? "test" : "tests"} passed in ${where}\n`
   const skip = skips.find(({ reason }) => NO_KAFKA.test(reason))
   if (skip === undefined) return ""
   const help = skip.packages.length === 0 ? "" : `; \`apt-get install ${skip.packages.join(" ")}\` brings it`

@@ -3,7 +3,7 @@ import type { StoredRecord } from "../brokers/broker.ts"
 import { toLocalTime } from "../components/local-time.ts"
 import { isJson } from "../json/check.ts"
 import { escapeControls, escapeLine } from "../telemetry/escape-controls.ts"
-import type { Paint } from "./colours.ts"
+import type { Paint } from "../process/colours.ts"
 import { isDate } from "./record-formats.ts"
 import { visible } from "../verify/explain/visible.ts"
 

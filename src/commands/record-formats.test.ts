@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import type { StoredRecord } from "../brokers/broker.ts"
 import { toLocalTime } from "../components/local-time.ts"
-import { isColoured, painter } from "./colours.ts"
+import { isColoured, painter } from "../process/colours.ts"
 import { toPretty } from "./pretty-record.ts"
 import { toJsonLine, toRaw, toValue } from "./record-formats.ts"
 

@@ -77,7 +77,7 @@ export async function run(flags: ConfigFlags & ComponentFlags & { watch?: true }
   // what loading the modules has left behind, on Kafka 10 MB; of thousands of pipelines, what planning them has, without a pause
   if (plan.pipelines.length < 1000) Bun.shrink()
   else Bun.gc(false)
-  // not `pid`, which pino-pretty leaves out
+  // not `pid`, which a log for people leaves out
   log.info({ version: manifest.version, process_id: process.pid, ...describePlan(plan) }, "started")
 }
 

@@ -1,7 +1,9 @@
 import { withoutHidden } from "../process/hidden-segments.ts"
 import { isatty } from "node:tty"
 import { pino, type Logger as PinoLogger } from "pino"
-import { escapeControls, escapeLine } from "./escape-controls.ts"
+import { isColoured } from "../process/colours.ts"
+import { escapeControls } from "./escape-controls.ts"
+import { lineForTerminal } from "./line-for-terminal.ts"
 import { LineWriter } from "./line-writer.ts"
 
 /** Writes a line of the log: fields next to the message, or the message alone. */
@@ -55,9 +57,12 @@ let standardOutput: LineWriter | undefined
 
 /** Opens the log on standard output. It never blocks or throws; lines that standard output does not accept are dropped. */
 export function openLog({ level, format, worker, onLine, onDropped = () => {} }: LogOptions): OpenLog {
-  const human = format === "pretty" || (format === "auto" && onLine === undefined && isatty(STDOUT))
+  const isTerminal = onLine === undefined && isatty(STDOUT)
   // paths, header values and parser errors come from senders
-  const escape = human ? forTerminal() : escapeControls
+  const escape =
+    format === "pretty" || (format === "auto" && isTerminal)
+      ? lineForTerminal(isColoured(isTerminal, process.env))
+      : escapeControls
   const toText = (line: string): string => escape(withoutHidden(line))
   const stream =
     onLine === undefined
@@ -154,41 +159,3 @@ const streamTo = (pass: (line: string) => void, onDropped: () => void): { write(
     }
   },
 })
-
-/** Makes a JSON line one for people: one about a request is a sentence, and control characters are escaped. */
-function forTerminal(): (line: string) => string {
-  // loaded where it is used: it takes as long as all of pino
-  const { prettyFactory } = require("pino-pretty") as typeof import("pino-pretty")
-  const pretty = prettyFactory({
-    ignore: "pid,hostname",
-    translateTime: "SYS:HH:MM:ss.l",
-    // but for stacks
-    singleLine: true,
-  })
-  return (line) => {
-    const readable = requestSentence(JSON.parse(line) as { [key: string]: unknown })
-    // a stack keeps its line breaks, the message does not
-    const escaped = JSON.stringify(readable, (key, value: unknown) =>
-      typeof value === "string" ? (key === "msg" ? escapeLine(value) : escapeControls(value)) : value,
-    )
-    return pretty(escaped)
-  }
-}
-
-interface Line {
-  readonly [key: string]: unknown
-}
-
-/**
- * A line about one request, with its fields in the message, for a terminal: `event rejected: 401 payments
- * unverified_no_match, POST /payments from 192.0.2.7, request 4f0k2m9x-1c: no secret gives this signature`. Other lines,
- * and further fields, stay as they are.
- */
-function requestSentence(line: Line): Line {
-  const { msg, status, pipeline, reason, method, path, remote_address: from, request_id: id, ...more } = line
-  if (from === undefined || path === undefined || reason === undefined) return line
-  const { detail, ...rest } = more
-  const what = [status, pipeline, reason].filter((it) => it !== undefined).join(" ")
-  const why = detail === undefined ? "" : `: ${detail as string}`
-  return { ...rest, msg: `${msg as string}: ${what}, ${method} ${path} from ${from}, request ${id}${why}` }
-}

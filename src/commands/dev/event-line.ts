@@ -8,7 +8,7 @@ import type { PlannedPipeline } from "../../runtime/plan/plan.ts"
 import { senderOf } from "../../runtime/plan/sender.ts"
 import { escapeLine } from "../../telemetry/escape-controls.ts"
 import type { EventPart, KnownSender } from "../../verify/presets/event-locations.ts"
-import type { Paint, Style } from "../colours.ts"
+import type { Paint, Style } from "../../process/colours.ts"
 
 /** Where events without a known provider often have them. */
 const USUAL: KnownSender = {

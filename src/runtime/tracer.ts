@@ -14,7 +14,7 @@ interface TracerDependencies {
   readonly membership: { readonly workers: number } | undefined
 }
 
-/** Opens the plan's tracer, or keeps the open one; undefined: off. The OpenTelemetry SDK is loaded only where it is on. */
+/** Opens the plan's tracer, or keeps the open one; undefined: off. What records spans is loaded only where it is on. */
 export async function acquireTracer(
   { traces }: Plan,
   transaction: Transaction,
@@ -24,7 +24,11 @@ export async function acquireTracer(
   if (endpoint === "off") return undefined
   const { OtlpTracer } = await import("../telemetry/traces/otlp-tracer.ts")
   const perSecond = traces.max_traces_per_second / (membership?.workers ?? 1)
-  const attributes = {
+  const resourceAttributes = {
+    // https://opentelemetry.io/docs/specs/semconv/resource/#telemetry-sdk
+    "telemetry.sdk.name": "hookline",
+    "telemetry.sdk.language": "nodejs",
+    "telemetry.sdk.version": manifest.version,
     "service.version": manifest.version,
     "service.instance.id": crypto.randomUUID(),
     ...Object.fromEntries(pairs(resource)),
@@ -40,7 +44,7 @@ export async function acquireTracer(
         parent,
         sample,
         limit: tokenBucket({ perSecond, burst: Math.max(1, perSecond) }),
-        attributes,
+        resource: resourceAttributes,
         log,
         metrics: metrics.traces,
       }),

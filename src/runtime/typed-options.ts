@@ -169,7 +169,7 @@ export type ServiceOptions = {
 type TracesOptionsGiven = OptionsInCode<(typeof TRACES)["options"]>
 /** OpenTelemetry traces by OTLP; see traces.md. */
 export type TracesOptions = {
-  /** Where spans are sent, by OTLP over HTTP with protobuf: a collector's URL, such as `http://localhost:4318`. Without a path it gets `/v1/traces`. `off`: nothing is traced, and no OpenTelemetry code is loaded. Default: `off`. */
+  /** Where spans are sent, by OTLP over HTTP with protobuf: a collector's URL, such as `http://localhost:4318`. Without a path it gets `/v1/traces`. `off`: nothing is traced. Default: `off`. */
   readonly endpoint?: TracesOptionsGiven["endpoint"]
   /** Headers for the collector, such as `Authorization=Bearer%20<token>`; values are percent-decoded, as those of `OTEL_EXPORTER_OTLP_HEADERS`. */
   readonly headers?: TracesOptionsGiven["headers"]

@@ -137,7 +137,7 @@ sample = 0`
       "service.name": "webhooks",
       "service.version": expect.any(String),
       "service.instance.id": expect.any(String),
-      "telemetry.sdk.name": "opentelemetry",
+      "telemetry.sdk.name": "hookline",
       "deployment.environment.name": "test",
     })
     expect(receiver.exports[0]!.headers["Authorization"]).toBe("Bearer not-a-real-token")
@@ -409,13 +409,13 @@ test("a collector that never answers delays neither answers nor, for long, the s
   expect(performance.now() - started).toBeLessThan(6000)
 })
 
-test("without [traces] endpoint the OpenTelemetry SDK is not loaded", async () => {
+test("without [traces] endpoint what records spans is not loaded", async () => {
   const loaded = async (traces: string): Promise<boolean> => {
     const script = `
       import { Application } from ${JSON.stringify(`${import.meta.dir}/../../src/index.ts`)}
       await using app = { app: Application.fromFile("pipelines.conf"), [Symbol.asyncDispose]() { return this.app.stop() } }
       await app.app.start()
-      console.log("loaded:", Object.keys(require.cache).some((it) => it.includes("@opentelemetry/sdk-trace")))
+      console.log("loaded:", Object.keys(require.cache).some((it) => it.endsWith("/otlp-tracer.ts")))
     `
     await Bun.write(`${folder.path}/pipelines.conf`, configuration(traces))
     await Bun.write(`${folder.path}/start.ts`, script)

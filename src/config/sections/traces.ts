@@ -55,7 +55,7 @@ export const TRACES = defineSection({
       ENDPOINT_FORM,
       {
         default: "off",
-        doc: "Where spans are sent, by OTLP over HTTP with protobuf: a collector's URL, such as `http://localhost:4318`. Without a path it gets `/v1/traces`. `off`: nothing is traced, and no OpenTelemetry code is loaded.",
+        doc: "Where spans are sent, by OTLP over HTTP with protobuf: a collector's URL, such as `http://localhost:4318`. Without a path it gets `/v1/traces`. `off`: nothing is traced.",
       },
       (value) => {
         const endpoint = parseEndpoint(value)

@@ -13,7 +13,7 @@ function tracer(options: Partial<OtlpTracerOptions> = {}): OtlpTracer {
     parent: "continue",
     sample: 1,
     limit: () => 0,
-    attributes: {},
+    resource: {},
     log: pino({ level: "silent" }),
     metrics: new Metrics().traces,
     ...options,

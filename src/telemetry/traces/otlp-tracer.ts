@@ -1,16 +1,6 @@
-// Hot path with traces: here it is decided whether a request is traced. Loaded only then: it brings the OpenTelemetry SDK.
-import {
-  createTraceState,
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-  TraceFlags,
-  type Span as SdkSpan,
-  type SpanContext,
-} from "@opentelemetry/api"
-import { defaultResource, resourceFromAttributes } from "@opentelemetry/resources"
-import { AlwaysOnSampler, RandomIdGenerator, TracerProvider } from "@opentelemetry/sdk-trace"
+// Hot path with traces: here it is decided whether a request is traced. Loaded only then.
+import { steadyMs } from "../../clock/clock.ts"
+import type { EndedSpan, SpanContext } from "./otlp.ts"
 import { SpanQueue, type SpanQueueOptions } from "./span-queue.ts"
 import type { Attributes, Received, Span, Trace, Tracer } from "./trace.ts"
 import { fieldsOf, makeTraceParent, traceContextOf, type TraceContext } from "./trace-context.ts"
@@ -22,36 +12,21 @@ export interface OtlpTracerOptions extends SpanQueueOptions {
   readonly sample: number
   /** Takes one of the traces that a second may have; returns 0, or else how long there is none. */
   readonly limit: () => number
-  /** Attributes of the resource. */
-  readonly attributes: { readonly [name: string]: string }
 }
 
-/** Bounds what senders can put into a span, such as a path. */
+/** Bounds what senders can put into a span, such as a path. In UTF-16 units. */
 const LONGEST_VALUE = 1024
 /** Bounds the spans of a list's items. */
 const MOST_SPANS = 100
-
-const KINDS = { internal: SpanKind.INTERNAL, producer: SpanKind.PRODUCER }
 
 /** Records the spans of sampled requests and sends them to a collector. */
 export class OtlpTracer implements Tracer {
   readonly #options: OtlpTracerOptions
   readonly #queue: SpanQueue
-  readonly #ids = new RandomIdGenerator()
-  readonly #tracer: ReturnType<TracerProvider["getTracer"]>
 
   constructor(options: OtlpTracerOptions) {
     this.#options = options
     this.#queue = new SpanQueue(options)
-    const provider = new TracerProvider({
-      // decided before a span is made
-      sampler: new AlwaysOnSampler(),
-      idGenerator: this.#ids,
-      resource: defaultResource().merge(resourceFromAttributes(options.attributes)),
-      spanLimits: { attributeValueLengthLimit: LONGEST_VALUE },
-      spanProcessors: [this.#queue],
-    })
-    this.#tracer = provider.getTracer("hookline")
   }
 
   receive(headers: Headers, describe: () => Received): Trace | undefined {
@@ -62,7 +37,7 @@ export class OtlpTracer implements Tracer {
     const isSampled = continued?.isSampled ?? (sample === 1 || Math.random() < sample)
     if (isSampled && limit() === 0) return this.#begin(describe(), sent)
     if (isSampled) metrics.overLimit()
-    return continued === undefined ? new NotRecorded(this.#ids) : undefined
+    return continued === undefined ? new NotRecorded() : undefined
   }
 
   /** Sends what is recorded, until `untilMs` by the steady clock. */
@@ -71,62 +46,88 @@ export class OtlpTracer implements Tracer {
   }
 
   #begin({ name, attributes }: Received, sent: TraceContext | undefined): Trace {
-    const isContinued = this.#options.parent === "continue"
-    const remote = sent && spanContextOf(sent)
-    const options = {
-      kind: SpanKind.SERVER,
-      attributes: { ...attributes },
-      links: remote === undefined || isContinued ? [] : [{ context: remote }],
-    }
-    const context =
-      remote === undefined || !isContinued ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote)
-    const tracestate = isContinued ? sent?.tracestate : undefined
+    const remote = sent && { ...fieldsOf(sent.traceparent), tracestate: sent.tracestate }
+    const parent = this.#options.parent === "continue" ? remote : undefined
+    const { traceId, tracestate } = parent ?? { traceId: randomId(TRACE_ID_BYTES), tracestate: undefined }
+    // the steady clock has one offset in all of a trace, so its spans are in order
+    const offsetMs = Date.now() - steadyMs()
+    const begin = (begun: Omit<Begun, keyof SpanContext>): RecordedSpan =>
+      new RecordedSpan(this.#queue, offsetMs, {
+        ...begun,
+        traceId,
+        spanId: randomId(SPAN_ID_BYTES),
+        isSampled: true,
+        tracestate,
+      })
+    const own = begin({
+      parentSpanId: parent?.spanId,
+      link: parent === undefined ? remote : undefined,
+      name,
+      kind: "server",
+      attributes,
+    })
+    const within = { parentSpanId: own.spanId, link: undefined }
     let spans = 1
-    const own = this.#tracer.startSpan(name, options, context)
-    const within = trace.setSpan(ROOT_CONTEXT, own)
-    const start: Trace["start"] = (name, kind, attributes) => {
-      if (spans++ >= MOST_SPANS) return undefined
-      const started = { kind: KINDS[kind], attributes: { ...attributes } }
-      return new RecordedSpan(this.#tracer.startSpan(name, started, within), tracestate)
-    }
-    return Object.assign(new RecordedSpan(own, tracestate), { start })
+    const start: Trace["start"] = (name, kind, attributes) =>
+      spans++ >= MOST_SPANS ? undefined : begin({ ...within, name, kind, attributes })
+    return Object.assign(own, { start })
   }
 }
 
-class RecordedSpan implements Span {
-  readonly tracestate: string | undefined
-  readonly #span: SdkSpan
+/** A span as it is when it begins. */
+type Begun = Omit<EndedSpan, "startMs" | "endMs" | "isError">
 
-  constructor(span: SdkSpan, tracestate: string | undefined) {
-    this.#span = span
-    this.tracestate = tracestate
+class RecordedSpan implements Span {
+  readonly #queue: SpanQueue
+  readonly #offsetMs: number
+  readonly #startMs = steadyMs()
+  readonly #begun: Begun
+
+  /** @param offsetMs the time of day less the steady clock's */
+  constructor(queue: SpanQueue, offsetMs: number, begun: Begun) {
+    this.#queue = queue
+    this.#offsetMs = offsetMs
+    this.#begun = begun
+  }
+
+  get spanId(): string {
+    return this.#begun.spanId
   }
 
   get traceparent(): string {
-    const { traceId, spanId } = this.#span.spanContext()
-    return makeTraceParent(traceId, spanId, true)
+    return makeTraceParent(this.#begun.traceId, this.#begun.spanId, true)
+  }
+
+  get tracestate(): string | undefined {
+    return this.#begun.tracestate
   }
 
   end(attributes: Attributes = {}, error?: string): void {
-    this.#span.setAttributes({ ...attributes, "error.type": error })
-    if (error !== undefined) this.#span.setStatus({ code: SpanStatusCode.ERROR })
-    this.#span.end()
+    this.#queue.add({
+      ...this.#begun,
+      startMs: this.#startMs + this.#offsetMs,
+      endMs: steadyMs() + this.#offsetMs,
+      attributes: cut({ ...this.#begun.attributes, ...attributes, "error.type": error }),
+      isError: error !== undefined,
+    })
   }
 }
+
+const cut = (attributes: Attributes): Attributes =>
+  Object.fromEntries(
+    Object.entries(attributes).map(([name, it]) => [
+      name,
+      typeof it === "string" ? it.slice(0, LONGEST_VALUE) : it,
+    ]),
+  )
 
 /** The context of a request that is not recorded and has no parent: what follows is not recorded either. */
 class NotRecorded implements Trace {
   readonly tracestate = undefined
-  readonly #ids: RandomIdGenerator
   #traceparent: string | undefined
 
-  constructor(ids: RandomIdGenerator) {
-    this.#ids = ids
-  }
-
   get traceparent(): string {
-    const { generateTraceId, generateSpanId } = this.#ids
-    return (this.#traceparent ??= makeTraceParent(generateTraceId(), generateSpanId(), false))
+    return (this.#traceparent ??= makeTraceParent(randomId(TRACE_ID_BYTES), randomId(SPAN_ID_BYTES), false))
   }
 
   start(): undefined {}
@@ -134,13 +135,9 @@ class NotRecorded implements Trace {
   end(): void {}
 }
 
-function spanContextOf({ traceparent, tracestate }: TraceContext): SpanContext {
-  const { traceId, spanId, isSampled } = fieldsOf(traceparent)
-  return {
-    traceId,
-    spanId,
-    traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
-    isRemote: true,
-    ...(tracestate === undefined ? {} : { traceState: createTraceState(tracestate) }),
-  }
-}
+const TRACE_ID_BYTES = 16
+const SPAN_ID_BYTES = 8
+
+/** In hexadecimal. */
+const randomId = (bytes: number): string =>
+  Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex")

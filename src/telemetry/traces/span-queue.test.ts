@@ -1,12 +1,26 @@
-import { ROOT_CONTEXT } from "@opentelemetry/api"
-import { TracerProvider } from "@opentelemetry/sdk-trace"
 import { expect, test } from "bun:test"
 import { pino } from "pino"
 import { steadyMs } from "../../clock/clock.ts"
 import { Metrics } from "../metrics.ts"
+import type { EndedSpan } from "./otlp.ts"
 import { SpanQueue } from "./span-queue.ts"
 import { scraped } from "../../../test/support/scraped.ts"
 import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
+
+const SPAN: EndedSpan = {
+  traceId: "0af7651916cd43dd8448eb211c80319c",
+  spanId: "b7ad6b7169203331",
+  isSampled: true,
+  tracestate: undefined,
+  parentSpanId: undefined,
+  link: undefined,
+  name: "a",
+  kind: "server",
+  startMs: 1_790_000_000_000,
+  endMs: 1_790_000_000_001.5,
+  attributes: {},
+  isError: false,
+}
 
 /** A queue that sends to a server with these answers, one after another, then 200; and what it has logged. */
 function queueTo(...answers: (() => Response)[]) {
@@ -27,11 +41,11 @@ function queueTo(...answers: (() => Response)[]) {
   const queue = new SpanQueue({
     endpoint: `${server.url.href}v1/traces`,
     headers: { authorization: "not-a-real-token" },
+    resource: { "service.name": "test" },
     log: pino({}, { write: (line) => void lines.push(JSON.parse(line)) }),
     metrics: metrics.traces,
   })
-  const tracer = new TracerProvider({ spanProcessors: [queue] }).getTracer("test")
-  const span = (): void => tracer.startSpan("a", {}, ROOT_CONTEXT).end()
+  const span = (): void => queue.add(SPAN)
   const counted = async (labels: string): Promise<number> => {
     const text = await scraped(metrics)
     const [, count] = text

@@ -1,16 +1,18 @@
-import { ProtobufTraceSerializer } from "@opentelemetry/otlp-transformer"
-import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace"
 import { Backoff } from "../../clock/backoff.ts"
 import { pause, steadyMs, within } from "../../clock/clock.ts"
 import { Lasting } from "../../clock/lasting.ts"
 import { readRetryAfter, fetchFailure, proxiedFetch, throughProxy } from "../../outgoing/proxied-fetch.ts"
 import type { Logger } from "../log.ts"
+import { encodeSpans, readRejectedSpans, type EndedSpan } from "./otlp.ts"
+import type { Attributes } from "./trace.ts"
 import type { DropReason, TraceMetrics } from "./trace-metrics.ts"
 
 export interface SpanQueueOptions {
   /** URL of the collector, with the path. */
   readonly endpoint: string
   readonly headers: { readonly [name: string]: string }
+  /** What the spans are of: the service and its instance. */
+  readonly resource: Attributes
   readonly log: Logger
   readonly metrics: TraceMetrics
 }
@@ -40,9 +42,9 @@ const RETRIED = [429, 502, 503, 504]
  * - retrying: the collector is unavailable; the batch is sent again, after ever longer pauses
  * - closing: everything is sent at once; the first failure drops the rest
  */
-export class SpanQueue implements SpanProcessor {
+export class SpanQueue {
   readonly #options: SpanQueueOptions
-  #spans: ReadableSpan[] = []
+  #spans: EndedSpan[] = []
   #running: Promise<void> | undefined
   /** Aborted by a full batch. */
   #gathering = new AbortController()
@@ -57,9 +59,7 @@ export class SpanQueue implements SpanProcessor {
     this.#options = options
   }
 
-  onStart(): void {}
-
-  onEnd(span: ReadableSpan): void {
+  add(span: EndedSpan): void {
     if (this.#closing.signal.aborted) return this.#drop("closed", 1)
     if (this.#spans.length >= MOST_WAITING) return this.#drop("queue_full", 1)
     this.#spans.push(span)
@@ -76,14 +76,6 @@ export class SpanQueue implements SpanProcessor {
       this.#ended.abort()
       return this.#running
     })
-  }
-
-  forceFlush(): Promise<void> {
-    return Promise.resolve()
-  }
-
-  shutdown(): Promise<void> {
-    return this.close(steadyMs() + CLOSE_MS)
   }
 
   async #run(): Promise<void> {
@@ -110,11 +102,10 @@ export class SpanQueue implements SpanProcessor {
   }
 
   /** @returns undefined: the collector has taken the spans */
-  async #send(spans: readonly ReadableSpan[]): Promise<Failure | undefined> {
-    const { endpoint, headers, metrics } = this.#options
-    let body: Uint8Array<ArrayBuffer> | undefined
+  async #send(spans: readonly EndedSpan[]): Promise<Failure | undefined> {
+    const { endpoint, headers, resource, metrics } = this.#options
+    const body = encodeSpans(resource, spans)
     try {
-      body = ProtobufTraceSerializer.serializeRequest([...spans]) as Uint8Array<ArrayBuffer>
       const response = await proxiedFetch(endpoint, {
         method: "POST",
         headers: { ...headers, "Content-Type": "application/x-protobuf" },
@@ -140,7 +131,7 @@ export class SpanQueue implements SpanProcessor {
       this.#recovered()
       return undefined
     } catch (error) {
-      return this.#failed(fetchFailure(error), body === undefined)
+      return this.#failed(fetchFailure(error), false)
     }
   }
 
@@ -181,10 +172,5 @@ async function rejectedSpans(response: Response): Promise<number | undefined> {
     await response.body?.cancel()
     return 0
   }
-  const answer = await response.bytes()
-  try {
-    return Number(ProtobufTraceSerializer.deserializeResponse(answer).partialSuccess?.rejectedSpans ?? 0)
-  } catch {
-    return undefined
-  }
+  return readRejectedSpans(await response.bytes())
 }

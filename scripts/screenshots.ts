@@ -5,8 +5,7 @@
  * than docs, as `npm run site -- --pictures` does.
  */
 import { join } from "node:path"
-import type { Page } from "playwright-core"
-import { openPage, press, startBrowser } from "../test/support/browser.ts"
+import { openPage, press, startBrowser, type OpenedPage } from "../test/support/browser.ts"
 import { startHookline, temporaryFolder } from "../test/support/hookline.ts"
 import { freePorts } from "../test/support/ports.ts"
 import { postAsStripe } from "../test/support/stripe-events.ts"
@@ -76,7 +75,7 @@ async function shop(seconds: number): Promise<void> {
 
 async function take(theme: "light" | "dark"): Promise<void> {
   const { page, faults } = await openPage(browser, running.adminUrl!, { theme, width: 1200, height: 640 })
-  const save = async (page: Page, name: string): Promise<void> => {
+  const save = async (page: OpenedPage["page"], name: string): Promise<void> => {
     await page.screenshot({ path: join(pictures, `page-${name}-${theme}.png`) })
   }
   await page.getByRole("row", { name: /payments/ }).waitFor()

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from "bun:test"
-import { Validator } from "@seriousme/openapi-schema-validator"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import type { CaptureSummary, ReplayOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { sharedByTests } from "../support/hookline.ts"
 import { blocksOf } from "../support/documents.ts"
 import { serverSentEvents } from "../support/sse.ts"
+import { hasTestPackages } from "../support/tools.ts"
 
 // The API's own description is valid OpenAPI 3.1, and every answer of every operation is as it says.
 
@@ -83,7 +83,8 @@ function fits(schema: object, value: unknown, where: string): void {
   expect([where, isValid(value), isValid.errors]).toEqual([where, true, null])
 }
 
-test("the document is valid OpenAPI 3.1", async () => {
+test.skipIf(!hasTestPackages())("the document is valid OpenAPI 3.1", async () => {
+  const { Validator } = await import("@seriousme/openapi-schema-validator")
   const validator = new Validator()
   const { valid, errors } = await validator.validate(structuredClone({ ...document }))
   expect([valid, errors]).toEqual([true, undefined])

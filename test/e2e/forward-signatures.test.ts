@@ -1,8 +1,13 @@
 import { expect, test } from "bun:test"
 import { temporaryFolder } from "../support/hookline.ts"
 import { startInProcess } from "../support/in-process.ts"
-import { PROVIDER_SDKS, type ProviderSdk, type Signed } from "../support/provider-sdks.ts"
+import type { ProviderSdk, Signed } from "../support/provider-sdks.ts"
 import { Receiver } from "../support/receiver.ts"
+import { hasTestPackages } from "../support/tools.ts"
+
+const { PROVIDER_SDKS } = hasTestPackages()
+  ? await import("../support/provider-sdks.ts")
+  : { PROVIDER_SDKS: {} }
 
 const PIPELINE = `[connection:log]
 directory = log
@@ -28,33 +33,36 @@ const SDKS = new Map(
   ),
 )
 
-test("what is signed as a provider does is accepted by the provider's own library, and not with another secret", async () => {
-  using folder = temporaryFolder()
-  await using receivers = new AsyncDisposableStack()
-  const targets = [...SDKS].map(([name, sdk]) => ({ name, sdk, receiver: receivers.use(new Receiver()) }))
-  const sections = targets.map(
-    ({ name, sdk, receiver }) =>
-      `[forward:${name}]\nfrom = log/hooks\nurl = ${receiver.url}\nsign = provider\nprovider = ${name}\nsecret = ${sdk.keys(1).secret}\n`,
-  )
-  const headers = Object.assign({}, ...targets.map(({ sdk }) => sdk.headers ?? {})) as Signed["headers"]
-  // without a provider only the headers of this option are kept
-  const configuration = `${PIPELINE}headers = *\n${sections.join("")}`
-  await using service = await startInProcess(configuration, { folder: folder.path })
-  const { status } = await fetch(service.urls["hooks"]!, {
-    method: "POST",
-    headers,
-    body: '{"id":"evt_1","object":"event","n":1}',
-  })
-  expect(status).toBe(200)
-  expect(targets.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(["stripe", "github", "slack", "svix", "shopify"]),
-  )
-  for (const { name, sdk, receiver } of targets) {
-    const signed = await got(receiver)
-    expect([name, await accepts(sdk, signed, 1)]).toEqual([name, true])
-    expect([name, await accepts(sdk, signed, 2)]).toEqual([name, false])
-  }
-})
+test.skipIf(!hasTestPackages())(
+  "what is signed as a provider does is accepted by the provider's own library, and not with another secret",
+  async () => {
+    using folder = temporaryFolder()
+    await using receivers = new AsyncDisposableStack()
+    const targets = [...SDKS].map(([name, sdk]) => ({ name, sdk, receiver: receivers.use(new Receiver()) }))
+    const sections = targets.map(
+      ({ name, sdk, receiver }) =>
+        `[forward:${name}]\nfrom = log/hooks\nurl = ${receiver.url}\nsign = provider\nprovider = ${name}\nsecret = ${sdk.keys(1).secret}\n`,
+    )
+    const headers = Object.assign({}, ...targets.map(({ sdk }) => sdk.headers ?? {})) as Signed["headers"]
+    // without a provider only the headers of this option are kept
+    const configuration = `${PIPELINE}headers = *\n${sections.join("")}`
+    await using service = await startInProcess(configuration, { folder: folder.path })
+    const { status } = await fetch(service.urls["hooks"]!, {
+      method: "POST",
+      headers,
+      body: '{"id":"evt_1","object":"event","n":1}',
+    })
+    expect(status).toBe(200)
+    expect(targets.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["stripe", "github", "slack", "svix", "shopify"]),
+    )
+    for (const { name, sdk, receiver } of targets) {
+      const signed = await got(receiver)
+      expect([name, await accepts(sdk, signed, 1)]).toEqual([name, true])
+      expect([name, await accepts(sdk, signed, 2)]).toEqual([name, false])
+    }
+  },
+)
 
 async function accepts(sdk: ProviderSdk, signed: Signed, key: number): Promise<boolean> {
   try {
@@ -65,7 +73,7 @@ async function accepts(sdk: ProviderSdk, signed: Signed, key: number): Promise<b
   }
 }
 
-test.each(["github", "stripe", "svix", "slack", "shopify"])(
+test.skipIf(!hasTestPackages()).each(["github", "stripe", "svix", "slack", "shopify"])(
   "with as_received the library of %s accepts what came",
   async (name) => {
     const sdk = SDKS.get(name)!

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { ofKafka } from "../support/run-tests.ts"
+import { ofKafka, ofSkips } from "../support/run-tests.ts"
 import { TestOutput } from "../support/test-output.ts"
 
 /* The last lines of `npm test`, from what bun prints and tests note. */
@@ -43,4 +43,21 @@ test.each([
   ["no test that needs one", [], [skip("no nginx", "nginx-light")], /^$/],
 ] as const)("%s", (_, files, skips, line) => {
   expect(ofKafka(output.passedIn, new Set(files), skips)).toMatch(line)
+})
+
+test("skipped tests are told with the commands that bring what they lack", () => {
+  const skipped = new Map([
+    ["test/e2e/a.test.ts", 3],
+    ["test/e2e/b.test.ts", 2],
+  ])
+  const packages = {
+    file: "test/e2e/b.test.ts",
+    reason: "no packages of test/",
+    packages: [],
+    command: "npm --prefix test install",
+  }
+  expect(ofSkips(skipped, [skip("no nginx", "nginx-light"), packages])).toBe(
+    "5 skipped: no nginx (3); no packages of test/ (2); `npm --prefix test install`, `apt-get install nginx-light` runs them\n",
+  )
+  expect(ofSkips(new Map(), [packages])).toBe("")
 })

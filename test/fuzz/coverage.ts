@@ -1,4 +1,3 @@
-import { createInstrumenter } from "istanbul-lib-instrument"
 import { join } from "node:path"
 
 /** The counters of one file, as istanbul writes them: of statements, and of the arms of each branch. */
@@ -10,7 +9,8 @@ interface Counters {
 const SOURCES = join(import.meta.dir, "../../src/")
 
 /** Has what is imported from src from now on count what runs of it. */
-export function instrumentSources(): void {
+export async function instrumentSources(): Promise<void> {
+  const { createInstrumenter } = await import("istanbul-lib-instrument")
   const instrumenter = createInstrumenter({ esModules: true, compact: true, produceSourceMap: false })
   const transpiler = new Bun.Transpiler({ loader: "ts", target: "bun" })
   Bun.plugin({

@@ -11,6 +11,7 @@ import { corpusOf, keep, nameOf } from "./corpus.ts"
 import { Coverage, instrumentSources } from "./coverage.ts"
 import { fuzz } from "./fuzz.ts"
 import { TARGETS } from "./targets.ts"
+import { hasTestPackages } from "../support/tools.ts"
 
 const { values: flags } = parseArgs({
   options: {
@@ -21,7 +22,8 @@ const { values: flags } = parseArgs({
   },
 })
 
-instrumentSources()
+if (!hasTestPackages()) process.exit(1)
+await instrumentSources()
 const chosen = Object.entries(TARGETS).filter(([name]) => flags.target?.includes(name) ?? true)
 if (chosen.length === 0) throw new Error(`--target: there is ${Object.keys(TARGETS).join(", ")}`)
 for (const [, make] of chosen) {

@@ -4,6 +4,7 @@ import { AdminApi } from "../support/admin-api.ts"
 import { runToEnd } from "../support/child.ts"
 import { sharedByTests, folderOfTests } from "../support/hookline.ts"
 import { PythonPackages } from "../support/python-packages.ts"
+import { hasTestPackages } from "../support/tools.ts"
 
 // What other people's tools find in the admin API's description, and in its answers to what they make of it.
 
@@ -33,8 +34,8 @@ beforeAll(async () => {
   operations = { all: count(paths), live: count(paths.filter(([path]) => path.endsWith("/live"))) }
 })
 
-test("redocly has no error and no warning", async () => {
-  const redocly = join(import.meta.dir, "../../node_modules/.bin/redocly")
+test.skipIf(!hasTestPackages())("redocly has no error and no warning", async () => {
+  const redocly = join(import.meta.dir, "../node_modules/.bin/redocly")
   const { status, stdout, stderr } = await runToEnd([redocly, "lint", "openapi.json", "--format", "json"], {
     cwd: folder.path,
     env: { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" },

@@ -1,6 +1,6 @@
 import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import { createHmac } from "node:crypto"
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { PRESETS } from "../../src/verify/presets/presets.ts"
 import { runToEnd, type Ended } from "../support/child.ts"
@@ -344,7 +344,8 @@ function apply([file, before, after]: Edit): void {
 
 beforeAll(() => {
   cpSync(ROOT, copy, { recursive: true, filter: (from) => !LEFT_OUT.includes(basename(from)) })
-  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"))
+  for (const packages of ["node_modules", "test/node_modules"])
+    if (existsSync(join(ROOT, packages))) symlinkSync(join(ROOT, packages), join(copy, packages))
 })
 
 test("every recipe of CONTRIBUTING.md is tried here", () => {

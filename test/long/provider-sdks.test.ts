@@ -1,15 +1,21 @@
 import { describe, expect, test } from "bun:test"
 import * as fc from "fast-check"
-import { PROVIDER_SDKS, type Keys, type ProviderSdk, type Signed } from "../support/provider-sdks.ts"
+import type { Keys, ProviderSdk, Signed } from "../support/provider-sdks.ts"
 import { makeSigner, makeVerifier } from "../../src/verify/presets/providers.ts"
 import { sampleRequest } from "../../src/verify/samples/samples.ts"
 import { Verified } from "../../src/verify/verifier.ts"
 import { cases } from "../support/cases.ts"
 import { runToEnd } from "../support/child.ts"
 import { PythonPackages } from "../support/python-packages.ts"
+import { hasTestPackages } from "../support/tools.ts"
 
 // Hookline beside the libraries that the providers give their customers: what theirs sign ours accept, what ours sign
 // theirs accept, and what was changed on the way both refuse.
+
+const { PROVIDER_SDKS } = hasTestPackages()
+  ? await import("../support/provider-sdks.ts")
+  : { PROVIDER_SDKS: {} }
+if (!hasTestPackages()) test.skip("ours and theirs agree", () => {})
 
 const CASES = cases(300)
 

@@ -3,7 +3,7 @@ import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { chromium, type Page } from "playwright-core"
+import type { Page } from "playwright-core"
 import { accessibilityFindings, hasBrowser, openPage, startBrowser } from "../support/browser.ts"
 import { endingWithThisProcess, outputOf } from "../support/child.ts"
 import { overflowPx } from "../support/page.ts"
@@ -324,6 +324,7 @@ async function startAudited() {
     /** Chooses the theme of a site, as its menu does. */
     async choose(url: string, theme: "light" | "dark"): Promise<void> {
       // Lighthouse sees what is stored outside of all contexts of Playwright's
+      const { chromium } = await import("playwright-core")
       const whole = await chromium.connectOverCDP(`http://127.0.0.1:${port}`)
       const page = await whole.contexts()[0]!.newPage()
       await page.goto(url)

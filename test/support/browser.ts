@@ -1,19 +1,20 @@
-import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import type { AxeResults } from "axe-core"
-import { chromium, type Browser, type Page, type Request } from "playwright-core"
-import { hasTools } from "./tools.ts"
+import type { Browser, Page, Request } from "playwright-core"
+import { hasTestPackages, hasTools } from "./tools.ts"
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome"]
 const program = PROGRAMS.map((name) => Bun.which(name)).find((it) => it !== null)
-const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8")
 
 /** Whether `startBrowser` can work here; if not, as `hasTools`. */
-export const hasBrowser = (): boolean => program !== undefined || hasTools(PROGRAMS[0]!)
+export const hasBrowser = (): boolean =>
+  hasTestPackages() && (program !== undefined || hasTools(PROGRAMS[0]!))
 
 /** Starts Chromium without a window: `await using browser = await startBrowser()`. */
-export const startBrowser = (...args: string[]): Promise<Browser> =>
-  chromium.launch({ executablePath: program!, args })
+export async function startBrowser(...args: string[]): Promise<Browser> {
+  const { chromium } = await import("playwright-core")
+  return chromium.launch({ executablePath: program!, args })
+}
 
 interface PageSettings {
   readonly theme?: "light" | "dark"
@@ -58,7 +59,7 @@ export async function openPage(
 
 /** What axe-core finds on a page that is serious or critical, one line each: the rule, and where. */
 export async function accessibilityFindings(page: Page): Promise<string[]> {
-  await page.evaluate(axe)
+  await page.evaluate(await Bun.file(fileURLToPath(import.meta.resolve("axe-core/axe.min.js"))).text())
   const { violations } = await page.evaluate(() =>
     (globalThis as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run(),
   )

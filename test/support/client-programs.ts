@@ -4,6 +4,7 @@ import { runToEnd } from "./child.ts"
 import { startConsumer, type RunningConsumer } from "./kafka-clients.ts"
 import { kafkaToolsClassPath } from "./kafka-jars.ts"
 import { PythonPackages } from "./python-packages.ts"
+import { hasTestPackages } from "./tools.ts"
 
 /*
  * Consumers by other people's client libraries, in test/clients, one program each. Alone a program reads partition 0 of a topic,
@@ -141,7 +142,7 @@ export const CLIENT_PROGRAMS: readonly ClientProgram[] = [
   {
     name: "kafkajs 2.2.4",
     hasStaticMembers: false,
-    prepare: async () => undefined,
+    prepare: async () => (hasTestPackages() ? undefined : "no packages of test/"),
     start: (settings) => startScript("kafkajs.ts", settings),
   },
   {

@@ -60,7 +60,7 @@ export async function runTests(
   const noted = existsSync(notes) ? readFileSync(notes, "utf8").trim().split("\n") : []
   const lines = noted.map((line) => JSON.parse(line) as Note)
   const skips = lines.filter((it) => "reason" in it)
-  reportSkips(output.skipped, skips)
+  process.stdout.write(ofSkips(output.skipped, skips))
   const withKafka = new Set(lines.flatMap((it) => ("usesKafka" in it ? [it.file] : [])))
   process.stdout.write(ofKafka(output.passedIn, withKafka, skips))
   // the form in which other programs count tests
@@ -142,8 +142,9 @@ export function ofKafka(
 /** Why `canStartKafka` says no. */
 const NO_KAFKA = /^no (?:java|mvn)\b|^Maven could not fetch Kafka/
 
-function reportSkips(skipped: ReadonlyMap<string, number>, skips: readonly Skip[]): void {
-  if (skipped.size === 0) return
+/** The line that says how many tests were skipped, for want of what, and what brings it; empty where none was. */
+export function ofSkips(skipped: ReadonlyMap<string, number>, skips: readonly Skip[]): string {
+  if (skipped.size === 0) return ""
   const counts = new Map<string, number>()
   for (const [file, count] of skipped) {
     const reasons = skips.filter((it) => it.file === file).map(({ reason }) => reason)
@@ -152,8 +153,10 @@ function reportSkips(skipped: ReadonlyMap<string, number>, skips: readonly Skip[
   }
   const told = [...counts].toSorted(([, a], [, b]) => b - a).map(([reason, count]) => `${reason} (${count})`)
   const packages = [...new Set(skips.flatMap((it) => it.packages))].toSorted()
-  const help = packages.length === 0 ? "" : `; \`apt-get install ${packages.join(" ")}\` runs them`
-  process.stdout.write(`${sum(skipped.values())} skipped: ${told.join("; ")}${help}\n`)
+  const commands = new Set(skips.flatMap((it) => it.command ?? []))
+  if (packages.length > 0) commands.add(`apt-get install ${packages.join(" ")}`)
+  const help = commands.size === 0 ? "" : `; \`${[...commands].join("`, `")}\` runs them`
+  return `${sum(skipped.values())} skipped: ${told.join("; ")}${help}\n`
 }
 
 const sum = (counts: Iterable<number>): number => [...counts].reduce((all, count) => all + count, 0)

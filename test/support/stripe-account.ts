@@ -1,6 +1,6 @@
-import { Stripe } from "stripe"
 import schemas from "./openapi/stripe.json" with { type: "json" }
 import { checkBy } from "./openapi-schema.ts"
+import { stripeSignature } from "./stripe-events.ts"
 
 export const STRIPE_KEY = "rk_obviously_fake"
 export const STRIPE_SECRET = "whsec_obviously_fake"
@@ -47,7 +47,7 @@ export class StripeAccount implements AsyncDisposable {
   async deliver(id: string): Promise<number> {
     const event = this.#events.find((it) => it.id === id)!
     const payload = JSON.stringify(shown(event))
-    const signature = await Stripe.webhooks.generateTestHeaderStringAsync({ payload, secret: STRIPE_SECRET })
+    const signature = stripeSignature(STRIPE_SECRET, payload)
     const headers = { "Content-Type": "application/json", "Stripe-Signature": signature }
     const status = await fetch(this.url, { method: "POST", headers, body: payload }).then(
       (response) => response.status,

@@ -1,5 +1,5 @@
-import { appendFileSync } from "node:fs"
-import { relative } from "node:path"
+import { appendFileSync, existsSync } from "node:fs"
+import { join, relative } from "node:path"
 
 /** Debian's package of a program, where it is named otherwise. */
 const PACKAGES: { readonly [program: string]: string } = {
@@ -38,6 +38,8 @@ export interface Skip {
   readonly reason: string
   /** Debian's packages with which they run; empty where none helps. */
   readonly packages: readonly string[]
+  /** Another command with which they run. */
+  readonly command?: string
 }
 
 /** Whether all these programs are installed; if not, that is recorded, and is an error with CI set. */
@@ -50,6 +52,11 @@ export function hasTools(...programs: readonly string[]): boolean {
   )
 }
 
+/** Whether test/ has its own packages, as providers' libraries and Playwright; if not, as `hasTools`. */
+export const hasTestPackages = (): boolean =>
+  existsSync(join(import.meta.dir, "../node_modules/.package-lock.json")) ||
+  lacks("no packages of test/", [], "npm --prefix test install")
+
 /** Whether the programs are installed, this is root, and a command that does as the tests will succeeds. */
 export function isPermitted(programs: readonly string[], attempt: readonly string[]): boolean {
   if (!hasTools(...programs)) return false
@@ -59,9 +66,9 @@ export function isPermitted(programs: readonly string[], attempt: readonly strin
 }
 
 /** Records that tests of this file are skipped for want of something that can be installed; with CI set that is an error. */
-export function lacks(reason: string, packages: readonly string[] = []): false {
+export function lacks(reason: string, packages: readonly string[] = [], command?: string): false {
   if (process.env.CI) throw new Error(`with CI set no test may be skipped, but: ${reason}`)
-  return record(reason, packages)
+  return record(reason, packages, command)
 }
 
 /** As `lacks`, where this machine or user does not permit what the tests do: nothing could be installed, so CI skips too. */
@@ -72,11 +79,13 @@ export function usesKafka(): void {
   note({ file: thisFile(), usesKafka: true })
 }
 
-function record(reason: string, packages: readonly string[]): false {
+function record(reason: string, packages: readonly string[], command?: string): false {
   const file = thisFile()
-  const isNew = note({ file, reason, packages })
+  const isNew = note({ file, reason, packages, ...(command !== undefined && { command }) })
   if (isNew && process.env.HOOKLINE_TEST_NOTES === undefined)
-    process.stderr.write(`skipping tests of ${file}: ${reason}\n`)
+    process.stderr.write(
+      `skipping tests of ${file}: ${reason}${command === undefined ? "" : `; \`${command}\` brings them`}\n`,
+    )
   return false
 }
 

@@ -39,8 +39,10 @@ export async function readEvents(url: string, handlers: StreamHandlers, signal: 
       handlers.state("open")
       wait = FIRST_RETRY_MS
       const parser = createParser({
-        onId: (id) => (lastId = id),
-        onEvent: ({ event = "message", data }) => handlers.event(event, JSON.parse(data), lastId),
+        onEvent({ id = lastId, event = "message", data }) {
+          lastId = id
+          handlers.event(event, JSON.parse(data), lastId)
+        },
       })
       const text = response.body!.pipeThrough(new TextDecoderStream())
       const watch = (): void => {

@@ -1,4 +1,5 @@
 import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
+import type { PartitionEpochs } from "./log-place.ts"
 import type { LogGauges, SpoolGauges } from "../telemetry/gauges.ts"
 
 /** A log broker that records are published to. */
@@ -125,6 +126,8 @@ export interface LogReader {
    * @throws HooklineError `unavailable`
    */
   topicId?(topic: string): Promise<string | undefined>
+  /** The leader epochs of a partition, as they are when they are asked for. Absent: it has none. */
+  epochs?(topic: string, partition: number): PartitionEpochs
   /**
    * The offsets that a topic holds now, for each partition. With times: from the first record at or after `sinceMs`,
    * before the first one at or after `untilMs`.

@@ -1,11 +1,11 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
+import { isOther } from "../brokers/log-place.ts"
 import { HooklineError } from "../errors.ts"
 import type { ForwardAbout } from "../replay/forward.ts"
 import { urlTarget } from "../replay/post.ts"
 import type { KeptFailure } from "../replay/position-tables.ts"
 import { namesIn, positionFile, Positions } from "../replay/positions.ts"
 import { parseTargetUrl, toShownTarget } from "../replay/request-of-record.ts"
-import { isReplaced } from "../replay/same-log.ts"
 import { loadForCommand } from "../config/file/load.ts"
 import { parseTopicPlace } from "../config/sections/topic-place.ts"
 import { exists } from "../process/paths.ts"
@@ -142,12 +142,12 @@ export async function retryFailures(name: string, flags: StateFlags): Promise<vo
   signal.addEventListener("abort", () => target.stop(), { once: true })
   let isLeft = false
   try {
-    if (isReplaced(clusterId, await reader.clusterId()))
+    if (isOther(clusterId, await reader.clusterId()))
       throw new HooklineError(
         "usage",
         `connection ${connection} leads to another log than the one with the refused records of ${name}; hookline forward remove ${name} removes them`,
       )
-    if (isReplaced(topicId, await reader.topicId?.(topic)))
+    if (isOther(topicId, await reader.topicId?.(topic)))
       throw new HooklineError(
         "usage",
         `topic ${topic} was created again: it no longer has the refused records of ${name}; hookline forward drop ${name} --all removes them from the list`,

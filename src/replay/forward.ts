@@ -1,4 +1,5 @@
 import type { LogReader, OffsetRange } from "../brokers/broker.ts"
+import { isOther } from "../brokers/log-place.ts"
 import { counted } from "../config/file/nearest.ts"
 import { HooklineError } from "../errors.ts"
 import { endlessFrom, watchPartitions, type OffsetGap } from "./follow.ts"
@@ -8,7 +9,7 @@ import type { ReplayPosition } from "./progress.ts"
 import { lengthOf } from "./range.ts"
 import { toShownTarget } from "./request-of-record.ts"
 import { warnOfRetention } from "./retention-warning.ts"
-import { isReplaced } from "./same-log.ts"
+import { agreeWith, describeSetBack, TopicEpochs } from "./set-back.ts"
 import type { ReplayTarget } from "./target.ts"
 import { untilAvailable } from "./until-available.ts"
 
@@ -60,6 +61,7 @@ export class Forward {
   #waitsFor: string | undefined
   /** Records before where it has just begun. */
   #leftOut = 0
+  #setBack = 0
 
   constructor(options: ForwardOptions) {
     this.#options = options
@@ -73,6 +75,11 @@ export class Forward {
   /** The id of the log, once it has begun; empty: it has none. */
   get clusterId(): string {
     return this.#clusterId
+  }
+
+  /** Partitions whose positions were set back, since the log was replaced. */
+  get setBack(): number {
+    return this.#setBack
   }
 
   /** Why nothing is delivered; undefined: it is. */
@@ -104,7 +111,8 @@ export class Forward {
     const { reader, all, held, clusterId, topicId } = found
     this.#clusterId = clusterId ?? ""
     try {
-      const position = await this.#position(reader, held, { clusterId, topicId })
+      const epochs = new TopicEpochs(reader, about.topic)
+      const position = await this.#position(reader, epochs, held, { clusterId, topicId })
       this.#held = held
       const { ranges, gaps } = endlessFrom(position, held)
       for (const gap of gaps) warn(describeGap(about.topic, gap))
@@ -125,7 +133,7 @@ export class Forward {
         missed: ({ partition, first, end }) =>
           warn(describeGap(about.topic, { partition, first: end, next: first, kind: "deleted" })),
         save: async (position, failures) => {
-          await store.save(position, failures)
+          await store.save(epochs.with(position), failures)
           await this.#options.saved?.(about.topic, position.next)
         },
       })
@@ -156,7 +164,7 @@ export class Forward {
         failed.reject(new HooklineError("unavailable", `topic ${about.topic} has more partitions`))
       },
       identified: (id) => {
-        if (isReplaced(topicId, id))
+        if (isOther(topicId, id))
           failed.reject(new HooklineError("unavailable", `topic ${about.topic} was created again`))
       },
       held: (held) => (this.#held = this.#own(held)),
@@ -222,6 +230,7 @@ export class Forward {
 
   async #position(
     reader: LogReader,
+    epochs: TopicEpochs,
     held: readonly OffsetRange[],
     { clusterId, topicId }: { readonly clusterId: string | undefined; readonly topicId: string | undefined },
   ): Promise<ReplayPosition> {
@@ -238,24 +247,29 @@ export class Forward {
       if (sinceMs === undefined) this.#leftOut = lengthOf(held)
       return since.map((it) => [it.partition, sinceMs === undefined ? it.end : it.first] as const)
     }
-    if (stored === undefined) return this.#begin(about, await start())
-    const before = stored.about.clusterId
-    if (isReplaced(before, clusterId)) {
+    if (stored === undefined) return this.#begin(about, await start(), epochs)
+    const agreed = agreeWith(epochs, held, stored, { clusterId, topicId })
+    if (agreed.kind !== "agreed") {
+      const isLog = agreed.kind === "another log"
       warn(
-        `connection ${connection} leads to another log than before: forwarding ${topic} from its beginning; the failures of the former log are removed`,
+        isLog
+          ? `connection ${connection} leads to another log than before: forwarding ${topic} from its beginning; the failures of the former log are removed`
+          : `topic ${topic} was created again: forwarding it from its beginning; the failures of the former topic are removed`,
       )
-      return this.#begin(about, [])
-    }
-    if (isReplaced(stored.about.topicId, topicId)) {
-      warn(
-        `topic ${topic} was created again: forwarding it from its beginning; the failures of the former topic are removed`,
-      )
+      this.#setBack += held.length
       return this.#begin(about, [])
     }
     const isNew = (of: string | undefined, now: string | undefined): boolean =>
       of === undefined && now !== undefined
-    if (isNew(before, clusterId) || isNew(stored.about.topicId, topicId)) await store.describe(about)
-    if (again !== true) return stored.position
+    if (isNew(stored.about.clusterId, clusterId) || isNew(stored.about.topicId, topicId))
+      await store.describe(about)
+    const known = epochs.with(agreed.position)
+    if (agreed.setBack.length > 0) {
+      warn(describeSetBack(topic, agreed.setBack))
+      this.#setBack += agreed.setBack.length
+      await store.setBack(known)
+    } else if (known.epochs!.size > (stored.position.epochs?.size ?? 0)) await store.save(known, [])
+    if (again !== true) return agreed.position
     const position = { ...stored.position, next: new Map(await start()) }
     await store.save(position, [])
     await store.describe(about)
@@ -263,9 +277,13 @@ export class Forward {
   }
 
   /** @param next where partitions begin; others begin at their beginnings */
-  async #begin(about: ForwardAbout, next: Iterable<readonly [number, number]>): Promise<ReplayPosition> {
+  async #begin(
+    about: ForwardAbout,
+    next: Iterable<readonly [number, number]>,
+    epochs?: TopicEpochs,
+  ): Promise<ReplayPosition> {
     const position = { next: new Map(next), replayed: 0, failed: 0 }
-    await this.#options.store.begin(about, position)
+    await this.#options.store.begin(about, epochs?.with(position) ?? position)
     return position
   }
 }

@@ -58,6 +58,11 @@ export class GroupPositions implements PositionStore<ForwardAbout> {
     await this.#commit(position)
   }
 
+  async setBack(position: ReplayPosition): Promise<void> {
+    await this.#file.setBack(position)
+    await this.#commit(position)
+  }
+
   setWaiting(reason: string | undefined): Promise<void> | void {
     return this.#file.setWaiting(reason)
   }

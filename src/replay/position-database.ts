@@ -35,6 +35,7 @@ export class PositionCalls<About> extends DatabaseCalls<PositionDatabase> implem
   begin: PositionFile<About>["begin"] = (about, position) => this.do("begin", about, position)
   describe: PositionFile<About>["describe"] = (about) => this.do("describe", about)
   save: PositionFile<About>["save"] = (position, failures) => this.do("save", position, failures)
+  setBack: PositionFile<About>["setBack"] = (position) => this.do("setBack", position)
   setWaiting: PositionFile<About>["setWaiting"] = (reason) => this.do("setWaiting", reason)
   isPaused: PositionFile<About>["isPaused"] = () => this.do("isPaused")
   setPaused: PositionFile<About>["setPaused"] = (isPaused) => this.do("setPaused", isPaused)

@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite"
+import type { Epoch } from "../brokers/log-place.ts"
 import type { ReplayFailure, ReplayPosition } from "./progress.ts"
 
 /*
@@ -7,6 +8,7 @@ import type { ReplayFailure, ReplayPosition } from "./progress.ts"
  *
  *   about      JSON: what is replayed or forwarded, and to where; replayed and failed, counts
  *   positions  partition | next: the next offset
+ *   epochs     partition | number | start: the leader epoch of the record before it, with its first offset
  *   failures   partition | offset | timestamp of the record | at: when it was refused, both in milliseconds since 1970
  *              | reason
  *   waiting    why nothing is sent now, at most one row: since, in milliseconds since 1970 | reason, the last one. Of the
@@ -43,6 +45,8 @@ export interface PositionStore<About> {
   begin(about: About, position: ReplayPosition): Promise<void> | void
   describe(about: About): Promise<void> | void
   save(position: ReplayPosition, failures: readonly ReplayFailure[]): Promise<void> | void
+  /** Sets partitions back to where the log and the position agree; what was refused from there on is forgotten. */
+  setBack(position: ReplayPosition): Promise<void> | void
   setWaiting(reason: string | undefined): Promise<void> | void
   /** Whether nothing is to be sent. Other processes may change it. */
   isPaused(): Promise<boolean> | boolean
@@ -60,11 +64,15 @@ export interface TableUse {
   change(action: () => void): void
 }
 
+const NO_EPOCHS: ReadonlyMap<number, Epoch> = new Map()
+
 /** The tables of a file of positions. */
 export class PositionTables<About> {
   readonly #db: Database
   readonly #how: TableUse
   #waiting: Waiting | undefined
+  /** What was written last, by partition. */
+  readonly #epochs = new Map<number, Epoch>()
 
   constructor(db: Database, how: TableUse) {
     this.#db = db
@@ -79,7 +87,8 @@ export class PositionTables<About> {
   /** Begins anew: nothing is left of what was saved before. */
   begin(about: About, position: ReplayPosition): void {
     this.#how.change(() => {
-      for (const table of ["about", "positions", "failures"]) this.#db.run(`DELETE FROM ${table}`)
+      this.#epochs.clear()
+      for (const table of ["about", "positions", "epochs", "failures"]) this.#db.run(`DELETE FROM ${table}`)
       this.#db.query("INSERT INTO about VALUES (1, ?, 0, 0)").run(JSON.stringify(about))
       this.#setPosition(position)
     })
@@ -97,6 +106,14 @@ export class PositionTables<About> {
         this.#db
           .query("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?)")
           .run(partition, offset, timestampMs, Date.now(), reason)
+    })
+  }
+
+  setBack(position: ReplayPosition): void {
+    this.#how.change(() => {
+      this.#setPosition(position)
+      for (const [partition, offset] of position.next)
+        this.#db.query("DELETE FROM failures WHERE partition = ? AND offset >= ?").run(partition, offset)
     })
   }
 
@@ -160,9 +177,14 @@ export class PositionTables<About> {
     })
   }
 
-  #setPosition({ next, replayed, failed }: ReplayPosition): void {
+  #setPosition({ next, replayed, failed, epochs = NO_EPOCHS }: ReplayPosition): void {
     const set = this.#db.query("INSERT OR REPLACE INTO positions VALUES (?, ?)")
     for (const [partition, offset] of next) set.run(partition, offset)
+    for (const [partition, { number, start }] of epochs) {
+      if (this.#epochs.get(partition)?.number === number) continue
+      this.#db.query("INSERT OR REPLACE INTO epochs VALUES (?, ?, ?)").run(partition, number, start)
+      this.#epochs.set(partition, { number, start })
+    }
     this.#db.query("UPDATE about SET replayed = ?, failed = ?").run(replayed, failed)
   }
 }
@@ -176,6 +198,11 @@ export function createPositionTables(db: Database): void {
   db.run("CREATE TABLE IF NOT EXISTS waiting (since INTEGER NOT NULL, reason TEXT NOT NULL) STRICT")
   db.run("CREATE TABLE IF NOT EXISTS paused (since INTEGER NOT NULL) STRICT")
   db.run("CREATE TABLE IF NOT EXISTS positions (partition INTEGER PRIMARY KEY, next INTEGER NOT NULL) STRICT")
+  db.run(
+    `CREATE TABLE IF NOT EXISTS epochs (
+      partition INTEGER PRIMARY KEY, number INTEGER NOT NULL, start INTEGER NOT NULL
+    ) STRICT`,
+  )
   db.run(
     `CREATE TABLE IF NOT EXISTS failures (
       partition INTEGER NOT NULL, offset INTEGER NOT NULL, timestamp INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -191,7 +218,13 @@ function readStored<About>(db: Database): Stored<About> | undefined {
     const positions = db.query<{ partition: number; next: number }, []>("SELECT * FROM positions").all()
     const { json, replayed, failed } = row
     const next = new Map(positions.map(({ partition, next: offset }) => [partition, offset]))
-    return { about: JSON.parse(json) as About, position: { next, replayed, failed } }
+    const epochs = new Map(
+      db
+        .query<Epoch & { partition: number }, []>("SELECT * FROM epochs")
+        .all()
+        .map(({ partition, ...epoch }) => [partition, epoch]),
+    )
+    return { about: JSON.parse(json) as About, position: { next, replayed, failed, epochs } }
   })()
 }
 

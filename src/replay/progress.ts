@@ -1,4 +1,5 @@
 import type { StoredRecord } from "../brokers/broker.ts"
+import type { Epoch } from "../brokers/log-place.ts"
 import type { Refusal } from "./target.ts"
 
 /** The states of a ReplayJob. */
@@ -12,6 +13,8 @@ export interface ReplayPosition {
   readonly replayed: number
   /** Records that it has refused. */
   readonly failed: number
+  /** The epochs of the records before `next`, by partition; absent: the log has none, or they are not known. */
+  readonly epochs?: ReadonlyMap<number, Epoch>
 }
 
 /** A record that the target refused. */

@@ -28,7 +28,3 @@ export async function isSameLog(
     throw error
   }
 }
-
-/** Whether a position's log was replaced; a cluster id that is not known says nothing. */
-export const isReplaced = (before: string | undefined, now: string | undefined): boolean =>
-  before !== undefined && now !== undefined && before !== now

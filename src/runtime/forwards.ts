@@ -86,6 +86,8 @@ export class RunningForward extends OwnedSection {
   readonly #sinceMs: number
   #forward: Forward | undefined
   #target: AttemptTarget | undefined
+  /** By earlier runs of it. */
+  #setBack = 0
   readonly #deadLetters: OwnRecords
   /** Where the log is one in memory. */
   readonly #inMemory: PositionTables<ForwardAbout> | undefined
@@ -112,6 +114,7 @@ export class RunningForward extends OwnedSection {
       lag: this.#forward?.lag,
       delivered: progress?.replayed ?? 0,
       refused: progress?.failed ?? 0,
+      setBack: this.#setBack + (this.#forward?.setBack ?? 0),
       inFlight: this.#target?.active ?? 0,
       perSecond: progress?.perSecond ?? 0,
       problem: this.problem ?? this.#forward?.problem,
@@ -171,6 +174,7 @@ export class RunningForward extends OwnedSection {
   ): Promise<void> {
     const delivery = this.#spec.openTarget(() => this.#forward?.clusterId ?? "")
     this.#target = delivery.target
+    this.#setBack += this.#forward?.setBack ?? 0
     this.#forward = this.#open(store, delivery, part)
     await this.#forward.run()
   }

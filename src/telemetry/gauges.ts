@@ -53,6 +53,8 @@ export interface ForwardGauges {
   /** Since it began. */
   readonly delivered: number
   readonly refused: number
+  /** Partitions whose positions were set back. */
+  readonly setBack: number
   readonly inFlight: number
   readonly isPaused: boolean
   readonly problem: string | undefined
@@ -234,6 +236,10 @@ const SENDER_GAUGES = [
     forward_refused_records: [
       "Records that it refused, and that were parked or skipped.",
       (it) => it.refused,
+    ],
+    forward_set_back_partitions: [
+      "Partitions whose positions were set back since the start: another log, or an earlier copy, had taken the log's place.",
+      (it) => it.setBack,
     ],
     forward_in_flight_records: ["Records that are posted now.", (it) => it.inFlight],
     forward_paused: ["1 while it is paused, else 0.", ({ isPaused }) => Number(isPaused)],

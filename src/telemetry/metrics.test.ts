@@ -76,6 +76,7 @@ test("a section that another process runs has no series", async () => {
     lag: 3,
     delivered: 1,
     refused: 0,
+    setBack: 0,
     inFlight: 0,
     problem: undefined,
     isElsewhere: false,

@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test"
-import { readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { OutcomeFolder } from "../../src/reconcile/outcome-index.ts"
 import { positionFile, Positions } from "../../src/replay/positions.ts"
@@ -167,3 +167,57 @@ test("log check names a file beside the log that can't be read", async () => {
   const checked = await hookline(["log", "check"], { cwd: folder.path })
   expect([checked.status, checked.stdout]).toEqual([1, expect.stringContaining("forwards/app.sqlite")])
 })
+
+test.each([
+  ["at once", 0],
+  ["once it has grown past the position", 30],
+])(
+  "an earlier copy of the log is put back: a forward continues %s where the two agree",
+  async (_, meanwhile) => {
+    using folder = temporaryFolder()
+    const cwd = folder.path
+    const file = join(cwd, "log/log.sqlite")
+    await using receiver = new Receiver(
+      ({ body }) => new Response("", { status: body.includes("poison") ? 422 : 200 }),
+    )
+    const text = configuration(receiver.url)
+    const start = (own = text) => startHookline(own, { folder: cwd })
+    {
+      await using service = await start()
+      await post(service, ...numbered("common", 10))
+      await receiver.count(10)
+    }
+    cpSync(file, `${file}.copy`)
+    {
+      await using service = await start()
+      await post(service, ...numbered("gone", 10), "poison", "end")
+      await receiver.offset(21)
+    }
+    renameSync(`${file}.copy`, file)
+    const later = numbered("later", meanwhile)
+    if (meanwhile > 0) {
+      await using service = await start(text.replace(/\[forward:app\][^]*/, ""))
+      await post(service, ...later)
+    }
+    const before = receiver.all.length
+    await using service = await start()
+    const set = await service.logged(({ msg }) =>
+      msg.startsWith("an earlier copy of the log is in its place"),
+    )
+    expect(set.msg).toContain("hooks[0] from offset 10 instead of 22 on")
+    await post(service, "last")
+    await receiver.offset(10 + meanwhile)
+    expect(idsOf(receiver).slice(before)).toEqual([...later, "last"])
+    const metrics = await (await fetch(`${service.adminUrl}/metrics`)).text()
+    expect(metrics).toContain('hookline_forward_set_back_partitions{forward="app"} 1')
+    expect(await run(cwd, "forward", "failures", "app")).not.toContain("422")
+    // knowingly, and once
+    await service.stop()
+    await using again = await start()
+    await post(again, "again")
+    await receiver.offset(11 + meanwhile)
+    expect(again.log.filter(({ level }) => level !== "info").map(({ msg }) => msg)).not.toContainEqual(
+      expect.stringContaining("earlier copy"),
+    )
+  },
+)

@@ -1,4 +1,5 @@
 import type { Database, Statement } from "bun:sqlite"
+import type { PartitionEpochs } from "../log-place.ts"
 
 /*
  * A log's leader epochs (KIP-320), in a table of its file. One begins with the first commit of each opening of the file, in its
@@ -53,6 +54,25 @@ export class Epochs {
     return next === -1 ? undefined : this.#startOf(next, table)
   }
 
+  /** Those of a partition. */
+  of(table: string): PartitionEpochs {
+    return {
+      before: (offset) => {
+        const number = this.at(table, offset - 1)
+        return {
+          number,
+          start: this.#startOf(
+            this.#all.findLastIndex((it) => it.epoch <= number),
+            table,
+          ),
+        }
+      },
+      // earlier ones may have been deleted
+      has: (epoch) => epoch <= (this.#all[0]?.epoch ?? 0) || this.upTo(epoch) === epoch,
+      endOf: (epoch) => this.endOf(epoch, table),
+    }
+  }
+
   /**
    * Another epoch from the ends on.
    *
@@ -100,18 +120,16 @@ export const readEpochs = (db: Database): Epochs =>
 /** The epochs of a file that another process may be writing. */
 export class EpochsRead {
   readonly #db: Database
-  readonly #newest: Statement<{ newest: number | null }, []> | undefined
+  #newest: Statement<{ newest: number | null }, []> | undefined
   #epochs: Epochs | undefined
 
   constructor(db: Database) {
     this.#db = db
-    // an older version wrote the file, and no newer one has opened it since
-    const hasTable = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'epochs'").get() !== null
-    this.#newest = hasTable ? db.prepare("SELECT max(epoch) AS newest FROM epochs") : undefined
   }
 
   /** As of the last commit. Called after records were read, it knows their epochs. */
   get now(): Epochs {
+    this.#newest ??= this.#prepare()
     const newest = this.#newest?.get()?.newest ?? 0
     if (this.#epochs?.current !== newest) this.#epochs = newest === 0 ? new Epochs([]) : readEpochs(this.#db)
     return this.#epochs!
@@ -119,6 +137,12 @@ export class EpochsRead {
 
   close(): void {
     this.#newest?.finalize()
+  }
+
+  /** undefined: an older version wrote the file, and no newer one has opened it since. */
+  #prepare(): Statement<{ newest: number | null }, []> | undefined {
+    const hasTable = this.#db.query("SELECT 1 FROM sqlite_schema WHERE name = 'epochs'").get() !== null
+    return hasTable ? this.#db.prepare("SELECT max(epoch) AS newest FROM epochs") : undefined
   }
 }
 

@@ -7,6 +7,8 @@ import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo, TopicR
 import { mergeByTime } from "../merge-by-time.ts"
 import { Unreadable } from "../../kafka-listener/log.ts"
 import { isDamage, logIn, openForReading, type DatabaseLocation } from "../../storage/database-file.ts"
+import type { PartitionEpochs } from "../log-place.ts"
+import { EpochsRead } from "./log-epochs.ts"
 import { describeDamage, isSound, readBeforeDamage, UNKNOWN_END } from "./damage.ts"
 import {
   endOf,
@@ -46,12 +48,14 @@ export class EmbeddedReader implements LogReader {
   readonly #db: Database
   readonly #location: DatabaseLocation
   readonly #kept: Kept
+  readonly #epochs: EpochsRead
 
   /** @throws HooklineError `no_input` */
   constructor(location: DatabaseLocation, db = openForReading(location), kept: Kept = {}) {
     this.#location = location
     this.#db = db
     this.#kept = kept
+    this.#epochs = new EpochsRead(db)
   }
 
   async topics(): Promise<TopicInfo[]> {
@@ -71,6 +75,16 @@ export class EmbeddedReader implements LogReader {
 
   async clusterId(): Promise<string | undefined> {
     return readIdentity(this.#db)
+  }
+
+  epochs(topic: string, partition: number): PartitionEpochs {
+    const row = this.#partitionsOf(topic)[partition]!
+    const now = (): PartitionEpochs => this.#epochs.now.of(recordsTable(row))
+    return {
+      before: (offset) => now().before(offset),
+      has: (epoch) => now().has(epoch),
+      endOf: (epoch) => now().endOf(epoch),
+    }
   }
 
   async ranges(topic: string, { sinceMs, untilMs }: TimeRange = {}): Promise<OffsetRange[]> {
@@ -118,6 +132,7 @@ export class EmbeddedReader implements LogReader {
   }
 
   async close(): Promise<void> {
+    this.#epochs.close()
     this.#db.close()
   }
 

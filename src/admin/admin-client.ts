@@ -3,13 +3,16 @@ import { HooklineError } from "../errors.ts"
 import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import { toHeaderValue } from "../senders/header-text.ts"
 import { ApiError, problemOf } from "./api/problem.ts"
-import type { ProcessActivity } from "./api/shapes.ts"
+import type { CaptureExplanation, ProcessActivity } from "./api/shapes.ts"
 import { CA_VARIABLE } from "./client-tls.ts"
 import type { ActivitySample } from "./history.ts"
 
 /** How long another process has for an answer that changes nothing. */
 export const ANSWER_MS = 1000
-/** How long it has for an action: an event that is sent waits for the broker's acknowledgement. */
+/**
+ * How long it has for an action, in which an event that is sent waits for the broker's acknowledgement, and for an explanation,
+ * which tries hundreds of signatures of a body.
+ */
 const ACTION_MS = 60_000
 
 /** A header of requests to another process, which answers only for itself and its workers: replicas do not ask in circles. */
@@ -47,19 +50,22 @@ export class AdminClient {
    * @param path after `/api/`
    * @throws ApiError its problem; HooklineError `unavailable`: it does not answer, or not in time
    */
-  async ask<T>(path: string, method = "GET", body?: unknown): Promise<T> {
-    const response = await this.fetch(`/api/${path}`, {
-      method,
-      ...(body !== undefined && {
-        body: JSON.stringify(body),
-        headers: { "Content-Type": "application/json" },
-      }),
-    })
+  async ask<T>(path: string, method = "GET", body?: unknown, withinMs?: number): Promise<T> {
+    const content =
+      body === undefined
+        ? {}
+        : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }
+    const response = await this.fetch(`/api/${path}`, { method, ...content }, withinMs)
     if (response.status === 204) return undefined as T
     const answer: unknown = await response.json().catch((error: unknown) => failed(error))
     if (response.ok) return answer as T
     const { detail = `HTTP ${response.status}` } = Object(answer) as { detail?: string }
     throw new ApiError(response.status, detail)
+  }
+
+  /** Why a captured request was verified or refused. @param path of the request @throws as `ask` */
+  explain(path: string): Promise<CaptureExplanation> {
+    return this.ask<CaptureExplanation>(`${path}/explanation`, "GET", undefined, ACTION_MS)
   }
 
   /** Requests an action. @returns whether it was done within a second; a process that stalls does it later */
@@ -81,7 +87,11 @@ export class AdminClient {
   }
 
   /** @throws HooklineError `unavailable` */
-  async fetch(path: string, init: RequestInit = {}): Promise<Response> {
+  async fetch(
+    path: string,
+    init: RequestInit = {},
+    withinMs = (init.method ?? "GET") === "GET" ? ANSWER_MS : ACTION_MS,
+  ): Promise<Response> {
     const headers = {
       Authorization: toHeaderValue(`Bearer ${this.#token}`),
       "Accept-Encoding": "identity",
@@ -90,13 +100,12 @@ export class AdminClient {
       [ALONE]: "true",
       ...init.headers,
     }
-    const signal = AbortSignal.timeout((init.method ?? "GET") === "GET" ? ANSWER_MS : ACTION_MS)
     return proxiedFetch(this.#url + path, {
       ...init,
       headers: headers as { [name: string]: string },
       redirect: "manual",
       proxy: false,
-      signal,
+      signal: AbortSignal.timeout(withinMs),
       ...(this.#tls !== undefined && { tls: this.#tls }),
     }).catch(failed)
   }

@@ -44,9 +44,10 @@ export class RunningService {
 
   /** What the API answers; undefined: it has no such thing. @throws HooklineError `unavailable` */
   async get<T extends Shape>(path: string, shape: T): Promise<Static<T> | undefined> {
-    const answer = await this.ask(path, shape)
-    if (answer.value === undefined && answer.status !== 404) throw this.#isOther(path, answer.status)
-    return answer.value
+    const { status, value, detail } = await this.ask(path, shape)
+    if (value === undefined && status !== 404)
+      throw unavailable(`the service at ${this.#address} answered ${path} with ${status}: ${detail}`)
+    return value
   }
 
   /** @param query of the request @throws HooklineError `unavailable` */
@@ -88,14 +89,10 @@ export class RunningService {
     if (response.headers.get("content-type")?.startsWith("application/problem+json") === true)
       return { status, value: undefined, detail: String(Object(value).detail) }
     if (!response.ok || value === undefined || misfit(value, shape) !== undefined)
-      throw this.#isOther(path, status)
+      throw unavailable(
+        `what listens on ${this.#address} answered ${path} with ${status}, not as this version of Hookline does: is it another program, or another version?`,
+      )
     return { status, value: value as Static<T>, detail: "" }
-  }
-
-  #isOther(path: string, status: number): HooklineError {
-    return unavailable(
-      `what listens on ${this.#address} answered ${path} with ${status}, not as this version of Hookline does: is it another program, or another version?`,
-    )
   }
 }
 

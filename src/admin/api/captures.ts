@@ -109,9 +109,7 @@ const captureRoutesOf = (deps: CaptureDeps): ApiRoute[] => [
     response: CaptureExplanation,
     async answer({ params: { id }, query: { pipeline }, request }) {
       const found = await findCapture(keepersOf(deps, request), id, pipeline)
-      return "client" in found
-        ? found.client.ask<CaptureExplanation>(`${found.path}/explanation`)
-        : explanationOf(found, deps.service)
+      return "client" in found ? found.client.explain(found.path) : explanationOf(found, deps.service)
     },
   }),
   route("POST /api/captures/:id/resend", {

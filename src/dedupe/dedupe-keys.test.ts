@@ -3,10 +3,10 @@ import { pino } from "pino"
 import { steadyMs } from "../clock/clock.ts"
 import { DedupeKeys } from "./dedupe-keys.ts"
 import { MemoryKeys } from "./memory-keys.ts"
-import { HANG_GUARD_MS } from "../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../test/support/hang.ts"
 
 const log = pino({ level: "silent" })
-const soon = (): number => steadyMs() + HANG_GUARD_MS
+const soon = (): number => steadyMs() + HANG_MS
 const open = (options: { most?: number } = {}) => ({
   keys: new DedupeKeys(new MemoryKeys({ log, ...options })),
 })

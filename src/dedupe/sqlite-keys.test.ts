@@ -8,7 +8,7 @@ import type { HooklineError } from "../errors.ts"
 import { SqliteKeys } from "./sqlite-keys.ts"
 import type { KeyStore } from "./key-store.ts"
 import { temporaryFolder } from "../../test/support/hookline.ts"
-import { HANG_GUARD_MS } from "../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../test/support/hang.ts"
 
 const folder = temporaryFolder()
 let stores: KeyStore[]
@@ -22,7 +22,7 @@ afterEach(async () => {
   setSystemTime()
 })
 
-const soon = (): number => steadyMs() + HANG_GUARD_MS
+const soon = (): number => steadyMs() + HANG_MS
 const open = (directory = folder.path): KeyStore => {
   const store = new SqliteKeys(directory, { log: pino({ level: "silent" }) })
   stores.push(store)

@@ -8,7 +8,7 @@ import {
   startForwardProxy,
   type ForwardProxy,
 } from "../../test/support/forward-proxy.ts"
-import { HANG_GUARD_MS } from "../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../test/support/hang.ts"
 import { freePort } from "../../test/support/ports.ts"
 import { reasonOf } from "../brokers/kafka/failure.ts"
 import { hintOf } from "../brokers/kafka/hints.ts"
@@ -161,7 +161,7 @@ describe("a request to another machine", () => {
     using _ = environment(started.proxy)
     const fetched = fetchBounded({ fetch: proxiedFetch }, "http://unknown.test/", {
       mostBytes: 10,
-      timeoutMs: HANG_GUARD_MS,
+      timeoutMs: HANG_MS,
     })
     await expect(fetched).rejects.toThrow(`HTTP 502, through the proxy ${started.proxy.shown} (HTTP_PROXY)`)
   })
@@ -289,7 +289,7 @@ describe("a request of Hookline's own", () => {
     })
     const read = fetchBounded({ fetch: proxiedFetch }, `http://127.0.0.1:${server.port}/`, {
       mostBytes: 100,
-      timeoutMs: HANG_GUARD_MS,
+      timeoutMs: HANG_MS,
     })
     expect(await read.then(({ bytes }) => Buffer.from(bytes).toString(), fetchFailure)).toBe(expected)
   })

@@ -13,7 +13,7 @@ import type { HooklineError } from "../errors.ts"
 import type { DedupeKey } from "../pipeline/record.ts"
 import { logIn } from "./database-file.ts"
 import { temporaryFolder } from "../../test/support/hookline.ts"
-import { HANG_GUARD_MS } from "../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../test/support/hang.ts"
 
 const folder = temporaryFolder()
 let opened: { close(): Promise<void> }[]
@@ -26,7 +26,7 @@ afterEach(async () => {
 })
 
 const log = pino({ level: "silent" })
-const soon = (): number => steadyMs() + HANG_GUARD_MS
+const soon = (): number => steadyMs() + HANG_MS
 const untilMs = Date.now() + 3_600_000
 function openLog(): EmbeddedBroker {
   const broker = openEmbedded({ directory: folder.path }, { log, metrics: { batch() {} } })

@@ -12,7 +12,7 @@ import { openEmbeddedReader } from "../brokers/embedded/reader.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { SpooledBroker } from "../brokers/spool/spool.ts"
 import { temporaryFolder } from "../../test/support/hookline.ts"
-import { HANG_GUARD_MS } from "../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../test/support/hang.ts"
 
 const folder = temporaryFolder()
 let lines: { level: number; msg: string }[]
@@ -30,7 +30,7 @@ interface Durable {
 }
 
 const log = pino({}, { write: (line) => void lines.push(JSON.parse(line) as { level: number; msg: string }) })
-const soon = (): number => steadyMs() + HANG_GUARD_MS
+const soon = (): number => steadyMs() + HANG_MS
 const kinds: [string, () => DatabaseLocation, () => Durable][] = [
   [
     "the embedded log",

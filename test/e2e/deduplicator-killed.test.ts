@@ -3,6 +3,7 @@ import { expect, test } from "bun:test"
 import { join } from "node:path"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { eventsInLog, startService } from "../support/webhook-service.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 
 const TOPIC = "webhooks"
 
@@ -15,7 +16,7 @@ test("killed before the store's file has the key of a published event, a Dedupli
       connection: `directory = ${directory}`,
       source: "[pipeline:webhooks:Deduplicator]\nkey = json:/n",
       topic: TOPIC,
-      deliveryTimeoutMs: 60_000,
+      deliveryTimeoutMs: PATIENT_MS,
     })
   const post = async ({ urls }: RunningHookline, n: number): Promise<number> =>
     (await fetch(urls["webhooks"]!, { method: "POST", body: JSON.stringify({ n, k: "k" }) })).status

@@ -16,7 +16,7 @@ import { kafkaAddressOf, kcat, RawKafkaClient, readableLog } from "../support/ka
 import { writeRequest } from "../support/kafka-messages.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort, freePorts } from "../support/ports.ts"
-import { HANG_GUARD_MS } from "../support/hang-guard.ts"
+import { HANG_MS } from "../support/hang.ts"
 
 const folder = folderOfTests()
 
@@ -151,7 +151,7 @@ test.skipIf(!hasKcat())("an offset that retention has deleted is out of range", 
   await listening
   for (let n = 0; n < 20; n++) {
     const value = Buffer.from(`0123456789${n}`)
-    await broker.publish({ topic: "t", key: undefined, value }, steadyMs() + HANG_GUARD_MS)
+    await broker.publish({ topic: "t", key: undefined, value }, steadyMs() + HANG_MS)
   }
   const at = `127.0.0.1:${port}`
   const firstOf = async (): Promise<number> => {
@@ -165,7 +165,7 @@ test.skipIf(!hasKcat())("an offset that retention has deleted is out of range", 
   expect(refused.stderr).toContain("Broker: Offset out of range")
   const last = await broker.publish(
     { topic: "t", key: undefined, value: Buffer.from("last") },
-    steadyMs() + HANG_GUARD_MS,
+    steadyMs() + HANG_MS,
   )
   const { stdout } = await kcat(at, "-C", "-t", "t", "-o", `${last.offset}`, "-c", "1")
   expect(stdout).toBe("last\n")
@@ -179,7 +179,7 @@ test("requests are answered after the log's file was recovered, those too that c
   const { listening } = broker.listen({ listen: { host: "127.0.0.1", port: port! }, ...OPEN })
   await listening
   const publish = (value: string): Promise<unknown> =>
-    broker.publish({ topic: "t", key: undefined, value: Buffer.from(value) }, steadyMs() + HANG_GUARD_MS)
+    broker.publish({ topic: "t", key: undefined, value: Buffer.from(value) }, steadyMs() + HANG_MS)
   await publish("before")
   await using client = await RawKafkaClient.connect(`127.0.0.1:${port}`)
   const ask = async (id: number): Promise<string> => {
@@ -237,13 +237,15 @@ describe("requests", () => {
     for (let n = 0; n < 5; n++) {
       const partitions = [{ partition: 0, fetchOffset: fetchOffset++, partitionMaxBytes: 100_000 }]
       const body = new ByteWriter()
-      const waiting = { maxWaitMs: 20_000, minBytes: 1, topics: [{ topic: "webhooks", partitions }] }
+      const waiting = {
+        maxWaitMs: 2 * HANG_MS,
+        minBytes: 1,
+        topics: [{ topic: "webhooks", partitions }],
+      }
       writeRequest(Fetch, 4, waiting, body)
-      const beforeMs = steadyMs()
       client.request({ key: Fetch.key, version: 4 }, n, body.written())
       await post(`live-${n}`)
       expect(String(await client.response())).toContain(`"live-${n}"`)
-      expect(steadyMs() - beforeMs).toBeLessThan(10_000)
     }
   })
 

@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net"
 import { join } from "node:path"
 import { LIMITS } from "../../src/kafka-listener/limits.ts"
 import { ApiVersions } from "../../src/kafka-listener/protocol/messages.ts"
+import { HANG_MS } from "../support/hang.ts"
 import { startHookline, folderOfTests, type LogLine, type RunningHookline } from "../support/hookline.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import { isListening, kafkaAddressOf, RawKafkaClient, readableLog } from "../support/kafka-clients.ts"
@@ -108,7 +109,7 @@ async function startWithTls(own: string): Promise<{ running: RunningHookline; ca
 }
 
 const statusOf = async (url: string, init: RequestInit = {}): Promise<number> =>
-  (await fetch(url, { ...init, keepalive: false, signal: AbortSignal.timeout(5000) })).status
+  (await fetch(url, { ...init, keepalive: false, signal: AbortSignal.timeout(HANG_MS) })).status
 
 const descriptorsOf = ({ pid }: RunningHookline): number => readdirSync(`/proc/${pid}/fd`).length
 

@@ -9,7 +9,7 @@ import { startInProcess } from "../support/in-process.ts"
 import { joinWithKcat, kafkaAddressOf, kcat } from "../support/kafka-clients.ts"
 import { hasKcat } from "../support/kcat.ts"
 import { startCommand } from "../support/running-command.ts"
-import { HANG_GUARD_MS } from "../support/hang-guard.ts"
+import { HANG_MS } from "../support/hang.ts"
 
 const configuration = (partitions: number): string => `[connection:log]
 directory = log
@@ -116,7 +116,7 @@ test("topics, tail and replay go by partition", async () => {
   const log = openLog(join(own.path, "from"), { partitions: 3 })
   for (let n = 0; n < 50; n++) {
     const key = n % 2 === 0 ? undefined : Buffer.from(`k${n}`)
-    await log.publish({ topic: "in", key, value: Buffer.from(`{"n":${n}}`) }, steadyMs() + HANG_GUARD_MS)
+    await log.publish({ topic: "in", key, value: Buffer.from(`{"n":${n}}`) }, steadyMs() + HANG_MS)
   }
   await log.close()
   const run = async (...args: string[]): Promise<string> => {

@@ -5,7 +5,7 @@ import { pino } from "pino"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { temporaryFolder } from "../support/hookline.ts"
-import { HANG_GUARD_MS } from "../support/hang-guard.ts"
+import { HANG_MS } from "../support/hang.ts"
 
 const MEBIBYTE = 1024 * 1024
 const brokers = (name: string): string => JSON.stringify(join(import.meta.dir, "../../src/brokers", name))
@@ -27,7 +27,7 @@ test("the WAL stays small while several processes read the log without a pause",
     { log: pino({ level: "silent" }), metrics: { batch() {} } },
   )
   const value = Buffer.alloc(4096, "x")
-  const publish = (): Promise<unknown> => broker.publish({ topic: "t", value }, steadyMs() + HANG_GUARD_MS)
+  const publish = (): Promise<unknown> => broker.publish({ topic: "t", value }, steadyMs() + HANG_MS)
   await publish()
   const readers = Array.from({ length: 4 }, () =>
     Bun.spawn([process.execPath, "-e", READING, "--", folder.path], { stdout: "pipe", stderr: "inherit" }),

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { connect, type Socket } from "node:net"
 import { cpuMicroseconds } from "../../bench/process.ts"
+import { HANG_MS } from "../support/hang.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { problemsIn } from "../support/problems-in.ts"
 import { openSocket, post } from "../support/http-socket.ts"
@@ -22,7 +23,7 @@ const portOf = (running: RunningHookline): number => Number(new URL(running.urls
 
 /** Asks over a connection of its own, as a probe does. */
 async function probe(url: string, path: string): Promise<number> {
-  const { status } = await fetch(url + path, { keepalive: false, signal: AbortSignal.timeout(2000) })
+  const { status } = await fetch(url + path, { keepalive: false, signal: AbortSignal.timeout(HANG_MS) })
   return status
 }
 

@@ -89,7 +89,7 @@ test("Bun is found on PATH, after the bin folder of the checkout itself", async 
 test("where there is no Bun, what to do is said with the folder", async () => {
   const home = copyTo("none")
   const env = { PATH: `${join(home, "bin")}:/usr/bin:/bin` }
-  const { status, stderr } = await runToEnd([join(home, "bin/hookline"), "check"], { env, timeout: 10_000 })
+  const { status, stderr } = await runToEnd([join(home, "bin/hookline"), "check"], { env })
   expect(stderr).toBe(
     `hookline: Bun was not found. Run 'npm install' in ${home} (Yarn needs nodeLinker: node-modules), or install Bun (https://bun.com) so that 'bun' is on PATH.\n`,
   )

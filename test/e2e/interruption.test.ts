@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test"
-import { readFileSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { openSocket, post } from "../support/http-socket.ts"
+import { until } from "../support/kafka-options.ts"
 import { freePort, freePorts } from "../support/ports.ts"
 import { startCommand, startDev, type RunningCommand } from "../support/running-command.ts"
 import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
@@ -49,13 +50,13 @@ test("Ctrl-C in npm start: a request in flight is answered 200 and its event is 
 test("Ctrl-C in npm start, pressed again two seconds later: it exits at once", async () => {
   const { npm: running } = await npmStart("twice", "1h")
   await using npm = running
+  const pressedMs = performance.now()
   npm.press(CTRL_C)
   await npm.printed(/shutting down: /)
-  const pressedMs = performance.now()
   const hasEnded = npm.exited.then(() => true)
   // one that is pressed too early changes nothing
   while (!(await Promise.race([hasEnded, Bun.sleep(200)]))) npm.press(CTRL_C)
-  expect(performance.now() - pressedMs).toBeWithin(1900, 10_000)
+  expect(performance.now() - pressedMs).toBeGreaterThan(1900)
   expect(npm.output()).toContain("second signal: exiting at once")
 })
 
@@ -68,7 +69,7 @@ test("npm start: the process that the line started names reloads on SIGHUP, and 
   npm.signal("SIGTERM")
   await npm.printed(/ stopped\r?\n/)
   await npm.exited
-  expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH")
+  await until("the process has ended", () => !existsSync(`/proc/${pid}`))
 })
 
 test.each([1, 2])("SIGTERM sent twice is one signal, workers: %d", async (workers) => {
@@ -96,7 +97,13 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
     await using dev = await startDev(["-c", "pipelines.conf"], at)
     const [, page] = /Page +(\S+)/.exec(dev.output())!
     dev.signal(signal)
-    while ((await fetch(`${page}readyz`)).status !== 503) await Bun.sleep(5)
+    // on a busy machine it may have ended meanwhile
+    const status = (): Promise<number> =>
+      fetch(`${page}readyz`).then(
+        ({ status }) => status,
+        () => 0,
+      )
+    while ((await status()) === 200) await Bun.sleep(5)
     dev.signal(signal)
     await dev.printed(/0 published, 0 refused/)
     expect(await dev.exited).toBe(0)
@@ -122,7 +129,8 @@ test.each([
   })
   await using command = startCommand([name, ...args, target.url.href], at)
   await posted.promise
-  for (let times = 0; times < 5; times++) {
+  const firstMs = performance.now()
+  for (let times = 0; times < 5 && performance.now() - firstMs < 1000; times++) {
     command.signal("SIGINT")
     await Bun.sleep(10)
   }

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test as bunTest } from "bun:test"
 import { closeSync, constants, openSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { steadyMs } from "../../src/clock/clock.ts"
 import { Application } from "../../src/index.ts"
 import { endingWithThisProcess } from "../support/child.ts"
+import { HANG_MS } from "../support/hang.ts"
 import { temporaryFolder, type LogLine } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
@@ -90,7 +90,8 @@ async function start(
     stderr: stderr ?? "inherit",
   })
   const admin = `http://127.0.0.1:${adminPort}`
-  const get = (path: string): Promise<Response> => fetch(admin + path, { signal: AbortSignal.timeout(5000) })
+  const get = (path: string): Promise<Response> =>
+    fetch(admin + path, { signal: AbortSignal.timeout(HANG_MS) })
   await until(`${name} answers its probe`, () =>
     get("/healthz").then(
       ({ ok }) => ok,
@@ -127,7 +128,7 @@ const DROPPED = "hookline_log_lines_dropped_total"
 /** Posts numbered events until lines have been dropped, and gives how many; every event is acknowledged. */
 async function postUntilDropped(running: Service): Promise<number> {
   const senders = new NumberedSenders({ url: running.url, pid: process.pid }, { keys: 64, pauseMs: 0 })
-  await until("log lines are dropped", async () => (await running.metric(DROPPED)) > 0, 60_000)
+  await until("log lines are dropped", async () => (await running.metric(DROPPED)) > 0)
   await senders.many(100)
   await senders.stop()
   expect(senders.posted.filter((it) => !isAcknowledged(it))).toEqual([])
@@ -135,7 +136,7 @@ async function postUntilDropped(running: Service): Promise<number> {
 }
 
 const post = (url: string): Promise<number> =>
-  fetch(url, { method: "POST", body: '{"k":"k0"}', signal: AbortSignal.timeout(5000) }).then(
+  fetch(url, { method: "POST", body: '{"k":"k0"}', signal: AbortSignal.timeout(HANG_MS) }).then(
     ({ status }) => status,
   )
 
@@ -182,15 +183,12 @@ describe.each([
     expect(await recordsIn(name)).toBe(posted + 1)
   })
 
-  test("does not hold up a stop for longer than two seconds and a half", async () => {
+  test("does not hold up a stop, although nobody reads it meanwhile", async () => {
     const pipe = new Pipe(join(root.path, `${name}-stop.fifo`))
     await using running = await start(`${name}-stop`, pipe.writer, { workers, connection })
     const posted = await postUntilDropped(running)
-    const fromMs = steadyMs()
     running.signal("SIGTERM")
     expect(await running.exited).toBe(0)
-    // workers and supervisor one after the other
-    expect(steadyMs() - fromMs).toBeLessThan(2500 * workers)
     if (workers === 1) expect(await recordsIn(`${name}-stop`)).toBe(posted)
   })
 })

@@ -10,6 +10,7 @@ import { textOf } from "../support/documents.ts"
 import { sharedByTests, hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { sendersOfTests, signingSettings, verifierSection } from "../support/senders.ts"
+import { HANG_MS } from "../support/hang.ts"
 
 const SENDERS = sendersOfTests()
 /** Every preset that has a sample and can be signed for. */
@@ -83,8 +84,8 @@ async function sendSample(provider: string): Promise<{ text: string; records: st
   const before = await valuesInLog(join(folder.path, "data"), provider)
   const { outcomes, firstError } = await sendEvents(
     () => Promise.resolve(request),
-    { count: 1, concurrency: 1, timeoutMs: 5000 },
-    { signal: AbortSignal.timeout(10_000), onAnswer: () => {} },
+    { count: 1, concurrency: 1, timeoutMs: HANG_MS },
+    { signal: AbortSignal.timeout(HANG_MS), onAnswer: () => {} },
   )
   expect([firstError, [...outcomes]]).toEqual([undefined, [[200, 1]]])
   const records = await valuesInLog(join(folder.path, "data"), provider)

@@ -2,10 +2,11 @@ import { afterEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { endingWithThisProcess } from "../support/child.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { openSocket, post as postOf } from "../support/http-socket.ts"
 import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { configurationOf, startService } from "../support/webhook-service.ts"
-import { metricOf } from "../support/worker-processes.ts"
+import { metricOf, sum } from "../support/worker-processes.ts"
 
 const DELIVERY_TIMEOUT_MS = 500
 
@@ -42,15 +43,16 @@ async function becomes(code: number, holds: (told: Told[1]) => boolean = () => t
 }
 const post = async (): Promise<number> =>
   (await fetch(running.urls["webhooks"]!, { method: "POST", body: "{}" })).status
+/** A busy machine may take longer for one than `delivery_timeout`. */
+const accepts = (): Promise<void> => until("an event is accepted", async () => (await post()) === 200)
 
 describe("while another process holds the write lock", () => {
   test("of the embedded log, it is not ready, with no event on its way too, and says why; then it is again", async () => {
     await start("directory = log")
-    expect((await readiness())[0]).toBe(200)
+    await becomes(200)
     const file = join(folder.path, "log", "log.sqlite")
     const holder = await holdWriteLock(file)
     try {
-      // a disk that has not answered for a second is not ready either, and says so until the lock is found
       // a disk that has not answered for a second is not ready either, and says so until the lock is found
       await becomes(503, ({ status, connections }) => {
         return status === "not ready" && JSON.stringify(connections).includes(`write lock of ${file}`)
@@ -63,7 +65,7 @@ describe("while another process holds the write lock", () => {
       await holder.release()
     }
     await becomes(200)
-    expect(await post()).toBe(200)
+    await accepts()
     const lines = running.log.filter(({ msg }) => msg.includes("write lock"))
     expect(lines).toMatchObject([
       { level: "error", connection: "broker", file },
@@ -75,7 +77,7 @@ describe("while another process holds the write lock", () => {
     await start("directory = log")
     const holder = await holdWriteLock(join(folder.path, "log", "log.sqlite"))
     try {
-      await becomes(503)
+      await becomes(503, ({ connections }) => JSON.stringify(connections).includes("write lock"))
       expect((await fetch(`${running.adminUrl}/readyz?exclude=brokers`)).status).toBe(503)
     } finally {
       await holder.release()
@@ -84,23 +86,21 @@ describe("while another process holds the write lock", () => {
 
   test("of a spool, it is ready only as long as its broker accepts events", async () => {
     await start("bootstrap_servers = 127.0.0.1:9\nspool = spool.sqlite")
-    expect(await post()).toBe(200)
-    expect((await readiness())[0]).toBe(200)
+    await accepts()
+    await becomes(200)
     const file = join(folder.path, "spool.sqlite")
     const holder = await holdWriteLock(file)
     try {
-      await becomes(503)
-      const text = expect.stringContaining(`another process holds the write lock of ${file}`)
-      expect((await readiness())[1]).toMatchObject({
-        connections: { broker: text },
-        spools: { broker: { spool: text } },
-      })
+      const text = `another process holds the write lock of ${file}`
+      await becomes(503, ({ connections, spools }) =>
+        [connections, spools].every((it) => JSON.stringify(it).includes(text)),
+      )
       expect(await post()).toBe(503)
     } finally {
       await holder.release()
     }
     await becomes(200)
-    expect(await post()).toBe(200)
+    await accepts()
   })
 })
 
@@ -113,7 +113,7 @@ interface LockHolder {
 
 const SCRIPT = `import { Database } from "bun:sqlite"
 const db = new Database(process.argv[1], { readwrite: true })
-db.run("PRAGMA busy_timeout = 5000")
+db.run("PRAGMA busy_timeout = 300000")
 db.run("BEGIN IMMEDIATE")
 console.log("held")
 await Bun.stdin.text()
@@ -147,13 +147,27 @@ describe("without the brokers, while Kafka is away", () => {
     test(`with workers = ${workers} it is ready, and says nothing of the connection`, async () => {
       const port = workers === 1 ? 0 : await freePort()
       const settings = { folder: folder.path, connection: KAFKA_AWAY, topic: "webhooks" }
-      running = await startService({ ...settings, port, workers, service: "shutdown_delay = 4s" })
+      running = await startService({
+        ...settings,
+        port,
+        workers,
+        service: "drain_timeout = 5m\nbody_timeout = 5m",
+      })
       await becomes(503, ({ connections }) => Object.keys(connections as object)[0] === "broker")
       expect(await withoutBrokers()).toMatchObject([200, { status: "ready", connections: {} }])
 
+      // it drains for as long as a body has not come
+      using socket = await openSocket(Number(new URL(running.urls["webhooks"]!).port))
+      socket.send(`${postOf("Content-Length: 2")}{`)
+      await until(
+        "the request is in flight",
+        async () => sum((await metricOf(running, "hookline_in_flight_requests")).values()) > 0,
+      )
       running.signal("SIGTERM")
       await becomes(503, ({ status }) => status === "draining")
       expect(await withoutBrokers()).toMatchObject([503, { status: "draining" }])
+      socket.send("}")
+      expect(await running.exited).toBe(0)
     })
 
   test("it is not ready while the Deduplicator's store is away, too, and then names the store", async () => {

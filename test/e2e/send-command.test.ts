@@ -7,6 +7,7 @@ import type { Verifier } from "../../src/verify/verifier.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { PROGRAM } from "../support/program.ts"
+import { HANG_MS } from "../support/hang.ts"
 
 const SECRET = "a-secret-of-nobody"
 
@@ -219,8 +220,8 @@ test("the rate is kept: 6 events at 20 a second take a quarter of a second", asy
   const next = eventMaker(new URL(receiver.url), {}, {})
   const { elapsedMs, latenciesMs } = await sendEvents(
     next,
-    { count: 6, ratePerS: 20, concurrency: 3, timeoutMs: 5000 },
-    { signal: AbortSignal.timeout(10_000), onAnswer: () => {} },
+    { count: 6, ratePerS: 20, concurrency: 3, timeoutMs: HANG_MS },
+    { signal: AbortSignal.timeout(HANG_MS), onAnswer: () => {} },
   )
   expect(latenciesMs).toHaveLength(6)
   expect(elapsedMs).toBeGreaterThanOrEqual(245)
@@ -246,8 +247,8 @@ test("no more requests are out than --concurrency allows", async () => {
   const next = eventMaker(new URL(`http://127.0.0.1:${server.port}/`), {}, {})
   const { outcomes } = await sendEvents(
     next,
-    { count: 9, concurrency: 3, timeoutMs: 5000 },
-    { signal: AbortSignal.timeout(10_000), onAnswer: () => {} },
+    { count: 9, concurrency: 3, timeoutMs: HANG_MS },
+    { signal: AbortSignal.timeout(HANG_MS), onAnswer: () => {} },
   )
   await server.stop(true)
   expect([[...outcomes], most]).toEqual([[[200, 9]], 3])

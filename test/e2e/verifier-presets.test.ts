@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test"
+import { describe, expect, spyOn, test } from "bun:test"
 import { verifierStep } from "../../src/components/verifier/step.ts"
 import { verifier } from "../../src/components/verifier.ts"
 import { makeVerifier } from "../../src/verify/presets/providers.ts"
@@ -67,6 +67,8 @@ describe.each(Object.entries(SENDERS))("%s", (name, sender: Sender) => {
       return (await deliver(running.origin(name), URL_SENT_TO, sent, body)).status
     }
     const accepted = FORMS.includes(name) ? 400 : 200
+    // a busy machine may serve no more of them than the limit allows
+    using _clock = spyOn(performance, "now").mockReturnValue(performance.now())
     const { isQuick } = makeVerifier(name, sender.settings)
     if (!isQuick) expect(await signed()).toBe(accepted)
     const flood = await Promise.all(Array.from({ length: 150 }, unsigned))

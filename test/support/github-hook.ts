@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto"
+import { HANG_MS } from "./hang.ts"
 import schemas from "./openapi/github.json" with { type: "json" }
 import { checkBy } from "./openapi-schema.ts"
 
@@ -104,7 +105,7 @@ api = ${this.api}`
       method: "POST",
       headers,
       body,
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(HANG_MS),
     }).then(
       (response) => response.status,
       () => 0,

@@ -4,7 +4,7 @@ import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { KAFKA } from "../../src/brokers/kafka/kind.ts"
 import type { Broker } from "../../src/brokers/broker.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
-import { HANG_GUARD_MS } from "./hang-guard.ts"
+import { HANG_MS } from "./hang.ts"
 import type { TestKafka } from "./kafka.ts"
 
 /** Options of a Kafka connection as the configuration leaves them when only the servers are given. */
@@ -52,7 +52,7 @@ export function openTestBroker(
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  withinMs = HANG_GUARD_MS,
+  withinMs = HANG_MS,
 ): Promise<void> {
   const end = steadyMs() + withinMs
   while (!(await holds())) {

@@ -251,7 +251,7 @@ export function optionChanges(
       max_in_flight_bytes: ["20", "10"],
       max_connections: [undefined, "32"],
       shutdown_delay: ["0s", "200ms"],
-      drain_timeout: ["20s", "100ms"],
+      drain_timeout: ["1h", "100ms"],
       body_timeout: ["30s", "100ms"],
       stall_timeout: ["10s", "5s"],
       redis: [undefined, "redis://127.0.0.1:1"],

@@ -7,7 +7,7 @@ import type { Broker, StoredRecord } from "../broker.ts"
 import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded, type EmbeddedOptions } from "./broker.ts"
 import { temporaryFolder } from "../../../test/support/hookline.ts"
-import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../../test/support/hang.ts"
 
 const folder = temporaryFolder()
 let batches: number[]
@@ -32,7 +32,7 @@ function open(options: Partial<EmbeddedOptions> = {}, now: () => number = Date.n
 }
 
 const publish = (broker: Broker, text: string, topic = "t"): Promise<Receipt> =>
-  broker.publish({ topic, value: Buffer.from(text) }, steadyMs() + HANG_GUARD_MS)
+  broker.publish({ topic, value: Buffer.from(text) }, steadyMs() + HANG_MS)
 
 async function readAll(
   topic = "t",
@@ -133,7 +133,7 @@ test("more than a batch holds is published in several, all of it before close en
   const broker = open()
   const value = Buffer.alloc(3 * 1024 * 1024)
   const published = Array.from({ length: 7 }, () =>
-    broker.publish({ topic: "t", value }, steadyMs() + HANG_GUARD_MS),
+    broker.publish({ topic: "t", value }, steadyMs() + HANG_MS),
   )
   await broker.close()
   expect((await Promise.all(published)).map(({ offset }) => offset)).toEqual([0, 1, 2, 3, 4, 5, 6])

@@ -11,7 +11,7 @@ import { openEmbedded, type EmbeddedBroker, type EmbeddedOptions } from "./broke
 import { checkPartitionsIn } from "./partition-count.ts"
 import { openEmbeddedReader } from "./reader.ts"
 import { temporaryFolder } from "../../../test/support/hookline.ts"
-import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../../test/support/hang.ts"
 
 const folder = temporaryFolder()
 let opened: EmbeddedBroker[]
@@ -33,7 +33,7 @@ function open(partitions: number, options: Partial<EmbeddedOptions> = {}): Embed
 }
 
 const publish = (broker: EmbeddedBroker, record: Partial<Record>): Promise<Receipt> =>
-  broker.publish({ topic: "t", value: Buffer.from("value"), ...record }, steadyMs() + HANG_GUARD_MS)
+  broker.publish({ topic: "t", value: Buffer.from("value"), ...record }, steadyMs() + HANG_MS)
 
 /** Records n0, n1, … with keys k0 to k9 in turn. */
 const publishKeyed = (broker: EmbeddedBroker, count: number, from = 0): Promise<Receipt[]> =>

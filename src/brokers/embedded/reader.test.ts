@@ -8,7 +8,7 @@ import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded } from "./broker.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { folderOfTests, temporaryFolder } from "../../../test/support/hookline.ts"
-import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../../test/support/hang.ts"
 
 const folder = folderOfTests()
 let broker: Broker
@@ -32,9 +32,7 @@ function open(directory: string, retention_bytes = Number.POSITIVE_INFINITY): Br
 
 async function publish(topic: string, count: number, to = broker): Promise<void> {
   const value = Buffer.from("0123456789")
-  await Promise.all(
-    Array.from({ length: count }, () => to.publish({ topic, value }, steadyMs() + HANG_GUARD_MS)),
-  )
+  await Promise.all(Array.from({ length: count }, () => to.publish({ topic, value }, steadyMs() + HANG_MS)))
 }
 
 function read(topic: string, from: ReadFrom, follow = false): AsyncIterator<StoredRecord> & { stop(): void } {
@@ -111,7 +109,7 @@ test("ranges of a time begin and end at the first record of it or later", async 
   for (let n = 0; n < 100; n++)
     await broker.publish(
       { topic: "timed", value: Buffer.from("v"), timestampMs: first + 10 * n },
-      steadyMs() + HANG_GUARD_MS,
+      steadyMs() + HANG_MS,
     )
   const range = async (sinceMs?: number, untilMs?: number): Promise<[number, number]> => {
     const [range] = await reader.ranges("timed", { sinceMs, untilMs })

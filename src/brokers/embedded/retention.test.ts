@@ -10,7 +10,7 @@ import { openEmbeddedReader } from "./reader.ts"
 import { openEmbedded, type EmbeddedOptions } from "./broker.ts"
 import { scraped } from "../../../test/support/scraped.ts"
 import { temporaryFolder } from "../../../test/support/hookline.ts"
-import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../../test/support/hang.ts"
 
 const SECOND_MS = 1000
 const HOUR_MS = 3600 * SECOND_MS
@@ -71,7 +71,7 @@ function pass(ms: number): void {
 async function publish(broker: Broker, count: number, { topic = "t", bytes = 10 } = {}): Promise<void> {
   const value = Buffer.alloc(bytes, "x")
   await Promise.all(
-    Array.from({ length: count }, () => broker.publish({ topic, value }, steadyMs() + HANG_GUARD_MS)),
+    Array.from({ length: count }, () => broker.publish({ topic, value }, steadyMs() + HANG_MS)),
   )
 }
 

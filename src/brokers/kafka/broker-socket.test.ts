@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test"
 import { Writer } from "@platformatic/kafka"
-import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../../test/support/hang.ts"
 import { BrokerSocket } from "./broker-socket.ts"
 
 const API = { key: 0, version: 11, answerHasTags: true }
@@ -14,7 +14,7 @@ afterEach(() => {
 })
 
 /** A server that does something with what it receives, and a socket that is connected to it. */
-async function connect(data: (socket: Served, bytes: Buffer) => void, requestTimeoutMs = HANG_GUARD_MS) {
+async function connect(data: (socket: Served, bytes: Buffer) => void, requestTimeoutMs = HANG_MS) {
   const accepted = Promise.withResolvers<Served>()
   const server = Bun.listen({
     hostname: "127.0.0.1",
@@ -25,7 +25,7 @@ async function connect(data: (socket: Served, bytes: Buffer) => void, requestTim
   const endpoint = { host: "127.0.0.1", port: server.port }
   const socket = await BrokerSocket.connect(endpoint, {
     clientId: CLIENT_ID,
-    connectTimeoutMs: HANG_GUARD_MS,
+    connectTimeoutMs: HANG_MS,
     requestTimeoutMs,
   })
   stops.push(() => socket.close())
@@ -124,7 +124,7 @@ test("what can't be connected to is said with the system's code", async () => {
   const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } })
   const { port } = server
   server.stop(true)
-  const options = { clientId: CLIENT_ID, connectTimeoutMs: HANG_GUARD_MS, requestTimeoutMs: 1000 }
+  const options = { clientId: CLIENT_ID, connectTimeoutMs: HANG_MS, requestTimeoutMs: 1000 }
   await expect(BrokerSocket.connect({ host: "127.0.0.1", port }, options)).rejects.toMatchObject({
     code: "ECONNREFUSED",
   })

@@ -6,7 +6,7 @@ import { direct, eachWithSpool, isEmpty, publish, SPOOLED } from "../../../test/
 import { PublishError } from "../../errors.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { inspectSpool, readQuarantine } from "./reader.ts"
-import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../../test/support/hang.ts"
 
 const { broker, counts, lines, opened, file, open, texts } = eachWithSpool()
 
@@ -94,7 +94,7 @@ describe("the file", () => {
     const spool = open()
     const value = Buffer.alloc(100_000, "x")
     await Promise.all(
-      Array.from({ length: 300 }, () => spool.publish({ topic: "t", value }, steadyMs() + HANG_GUARD_MS)),
+      Array.from({ length: 300 }, () => spool.publish({ topic: "t", value }, steadyMs() + HANG_MS)),
     )
     broker.state = "up"
     await direct(spool)

@@ -10,7 +10,7 @@ import {
 } from "../../../test/support/spool-fixture.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { inspectSpool } from "./reader.ts"
-import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../../test/support/hang.ts"
 
 const { broker, counts, file, open, texts } = eachWithSpool()
 
@@ -36,7 +36,7 @@ describe("a restart", () => {
     broker.state = "down"
     const spool = open()
     await publish(spool, "a")
-    await spool.close(steadyMs() + HANG_GUARD_MS)
+    await spool.close(steadyMs() + HANG_MS)
     expect(texts()).toEqual([])
   })
 

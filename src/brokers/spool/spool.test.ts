@@ -12,7 +12,7 @@ import { PublishError } from "../../errors.ts"
 import type { Receipt } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { inspectSpool } from "./reader.ts"
-import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../../test/support/hang.ts"
 
 const { broker, counts, lines, file, open, texts } = eachWithSpool()
 
@@ -66,8 +66,8 @@ describe("while the broker is down", () => {
         ["name", Buffer.from("2")],
       ] as const,
     }
-    await spool.publish(record, steadyMs() + HANG_GUARD_MS)
-    await spool.publish({ topic: "t", value: Buffer.from("bare") }, steadyMs() + HANG_GUARD_MS)
+    await spool.publish(record, steadyMs() + HANG_MS)
+    await spool.publish({ topic: "t", value: Buffer.from("bare") }, steadyMs() + HANG_MS)
     const after = Date.now()
     await Bun.sleep(5)
     broker.state = "up"
@@ -97,7 +97,7 @@ describe("while the broker is down", () => {
 })
 
 /** Sets the clock back, so that the file has all the time that it needs, however busy the machine is. */
-const stoppedClock = () => spyOn(performance, "now").mockReturnValue(performance.now() - HANG_GUARD_MS)
+const stoppedClock = () => spyOn(performance, "now").mockReturnValue(performance.now() - HANG_MS)
 
 describe("order", () => {
   test("what is at a broker that stalls is taken back and keeps its place before what comes later", async () => {
@@ -135,7 +135,7 @@ describe("order", () => {
     const spool = open()
     broker.state = "stalled"
     using asked = spyOn(broker, "publish")
-    const deadlineMs = steadyMs() + HANG_GUARD_MS
+    const deadlineMs = steadyMs() + HANG_MS
     const answer = spool.publish({ topic: "t", value: Buffer.from("a") }, deadlineMs)
     expect(asked.mock.calls[0]![1]).toBeCloseTo(deadlineMs - 1000, 3)
     broker.expire()

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test"
-import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../../test/support/hang.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import { SchemaRegistry } from "./schema-registry.ts"
 import { SubjectSchemas } from "./subject-schemas.ts"
@@ -45,7 +45,7 @@ afterEach(async () => {
   await server.stop(true)
 })
 
-const wait = (topic: string, ms = HANG_GUARD_MS) => schemas.wait(topic, steadyMs() + ms)
+const wait = (topic: string, ms = HANG_MS) => schemas.wait(topic, steadyMs() + ms)
 
 test("events of a topic wait for its first fetch, of which one is under way at a time, with credentials", async () => {
   answers = { "a/b-value": version(1, {}), "b-value": version(2, {}) }

@@ -5,7 +5,7 @@ import { Metrics } from "../metrics.ts"
 import type { EndedSpan } from "./otlp.ts"
 import { SpanQueue } from "./span-queue.ts"
 import { scraped } from "../../../test/support/scraped.ts"
-import { HANG_GUARD_MS } from "../../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../../test/support/hang.ts"
 
 const SPAN: EndedSpan = {
   traceId: "0af7651916cd43dd8448eb211c80319c",
@@ -56,7 +56,7 @@ function queueTo(...answers: (() => Response)[]) {
   }
   return { queue, span, sizes, second, lines, counted, [Symbol.asyncDispose]: () => server.stop(true) }
 }
-const soon = (): number => steadyMs() + HANG_GUARD_MS
+const soon = (): number => steadyMs() + HANG_MS
 const EXPORTED = 'outcome="exported",reason=""'
 const REFUSED = 'outcome="dropped",reason="refused"'
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { createHash, createHmac } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { HANG_GUARD_MS } from "../../../../test/support/hang-guard.ts"
+import { HANG_MS } from "../../../../test/support/hang.ts"
 import { folderOfTests } from "../../../../test/support/hookline.ts"
 import { kafkaOptions } from "../../../../test/support/kafka-options.ts"
 import type { KafkaOptions } from "../options.ts"
@@ -155,7 +155,7 @@ describe("a token for Amazon MSK is signed with credentials", () => {
     })
     delete process.env["AWS_EC2_METADATA_DISABLED"]
     process.env["AWS_EC2_METADATA_SERVICE_ENDPOINT"] = metadata.url
-    expect(await expectSigned(KEY)).toBeWithin(600_000 - HANG_GUARD_MS, 601_000)
+    expect(await expectSigned(KEY)).toBeWithin(600_000 - HANG_MS, 601_000)
   })
 })
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test"
 import { AdminApi } from "../support/admin-api.ts"
-import { hookline } from "../support/hookline.ts"
+import { checked } from "../support/problems-in.ts"
 
 const TOKEN = "obviously-fake-admin-token"
 const configuration = (token: string): string => `
@@ -95,10 +95,9 @@ test("a short token is a warning of hookline check and of the start; a long one 
   await using other = await AdminApi.startInProcess(configuration("guessable"))
   const warned = "token has 9 characters, few enough to guess; use a random one of at least 16"
   await other.running.logged(({ level, msg }) => level === "warn" && msg.includes(warned))
-  const file = `${other.folder}/pipelines.conf`
-  expect((await hookline(["check", "-c", file])).stderr).toContain("few enough to guess")
-  expect(`${other.running.output()}${(await hookline(["check", "-c", file])).stderr}`).not.toContain(
-    "guessable",
-  )
-  expect((await hookline(["check", "-c", `${it.folder}/pipelines.conf`])).stderr).not.toContain("guess")
+  const warningsIn = async ({ folder }: AdminApi): Promise<string> =>
+    (await checked(`${folder}/pipelines.conf`)).problems.warnings.join("\n")
+  expect(await warningsIn(other)).toContain("few enough to guess")
+  expect(other.running.output() + (await warningsIn(other))).not.toContain("guessable")
+  expect(await warningsIn(it)).not.toContain("guess")
 })

@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { withPemFiles } from "../support/certificate.ts"
 import { sharedByTests, hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { deadLettered, SECRET, send } from "../support/dead-lettered.ts"
+import { checked } from "../support/problems-in.ts"
 
 interface Letter {
   readonly value: string
@@ -94,8 +95,7 @@ describe("check", () => {
     const configuration = ["[connection:log]\ndirectory = data", ...sections].join("\n")
     await Bun.write(file, configuration)
     withPemFiles(configuration, folder.path)
-    const { stderr } = await hookline(["check", "-c", file])
-    return stderr.replace(/^(?:warning: |\(see hookline help ).*\n/gm, "")
+    return (await checked(file)).error?.message ?? ""
   }
   const clientCa = "tls_certificate = c.pem\ntls_key = k.pem\ntls_client_ca = ca.pem"
   const other = "[pipeline:b:WebHookSource]\npath = /b\n[pipeline:b:BrokerSink]\ntopic = b"

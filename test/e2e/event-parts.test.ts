@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
-import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
+import { folderOfTests } from "../support/hookline.ts"
+import { recordsInLog } from "../support/embedded-log.ts"
+import { startInProcess } from "../support/in-process.ts"
 import { valuesInLog } from "../support/log-values.ts"
+import { checked } from "../support/problems-in.ts"
 
 const folder = folderOfTests()
 
@@ -18,19 +21,14 @@ topic = ${id}
 ${sink}
 `
 
-interface TailedRecord {
-  readonly key: string | null
-  readonly headers: readonly (readonly [name: string, value: string])[]
-}
-
-/** A topic's records, of the configuration that ran last. */
-async function records(topic: string): Promise<TailedRecord[]> {
-  const args = ["tail", topic, "-c", "pipelines.conf", "--format", "json"]
-  const { stdout } = await hookline(args, { cwd: folder.path })
-  return stdout
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as TailedRecord)
+/** Keys and headers of a topic's records, as text. */
+async function records(log: string, topic: string) {
+  const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
+  const found = await recordsInLog(join(folder.path, log), topic)
+  return found.map(({ key, headers }) => ({
+    key: key && text(key),
+    headers: headers.map(([name, value]) => [name, text(value)] as const),
+  }))
 }
 
 test("key and headers of a record are the event's id, type and time; one event of an id is published", async () => {
@@ -42,7 +40,7 @@ listen = off
 ${pipeline("github", "github", "[pipeline:github:Deduplicator]", "key = event:id\nheaders = type=event:type, ref=json:/ref")}
 ${pipeline("notion", "notion", "[pipeline:notion:Deduplicator]", "key = event:type\nheaders = at=event:time")}
 `
-  await using running = await startHookline(configuration, { folder: folder.path })
+  await using running = await startInProcess(configuration, { folder: folder.path })
   const post = async (pipeline: string, body: string, headers: { [name: string]: string }) =>
     (await fetch(running.urls[pipeline]!, { method: "POST", body, headers })).status
   const signed = (body: string): string => `sha256=${createHmac("sha256", SECRET).update(body).digest("hex")}`
@@ -62,18 +60,18 @@ ${pipeline("notion", "notion", "[pipeline:notion:Deduplicator]", "key = event:ty
     const body = `{"id":"n1","type":"page.created","timestamp":"2026-11-22T10:00:00.000Z","attempt_number":${attempt}}`
     expect(await post("notion", body, { "X-Notion-Signature": signed(body) })).toBe(200)
   }
-  expect(await running.stop()).toBe(0)
+  await running.stop()
 
   const refs = (await valuesInLog(join(folder.path, "log"), "github")).map((it) => JSON.parse(it).ref)
   expect(refs).toEqual(["a", "a", "b"])
-  expect((await records("github"))[0]).toMatchObject({
+  expect((await records("log", "github"))[0]).toMatchObject({
     key: "d1",
     headers: [
       ["type", "push"],
       ["ref", "a"],
     ],
   })
-  expect(await records("notion")).toEqual([
+  expect(await records("log", "notion")).toEqual([
     expect.objectContaining({ key: "page.created", headers: [["at", "2026-11-22T10:00:00.000Z"]] }),
   ])
 })
@@ -87,7 +85,7 @@ listen = off
 ${pipeline("stripe", "stripe", "", "headers = path=path\ncloudevents = binary\ntrace_headers = on")}
 ${pipeline("open", "", "", "cloudevents = binary\ncloudevents_source = /shop\ncloudevents_type = json:/kind")}
 `
-  await using running = await startHookline(configuration, { folder: folder.path })
+  await using running = await startInProcess(configuration, { folder: folder.path })
   const nowS = Math.floor(Date.now() / 1000)
   const body = `{"id":"evt_1","type":"invoice.paid","created":${nowS}}`
   const signature = createHmac("sha256", SECRET).update(`${nowS}.${body}`).digest("hex")
@@ -97,9 +95,9 @@ ${pipeline("open", "", "", "cloudevents = binary\ncloudevents_source = /shop\ncl
   const headers = { "Stripe-Signature": `t=${nowS},v1=${signature}`, traceparent, tracestate: "Not=valid" }
   expect(await post("stripe", body, headers)).toBe(200)
   expect(await post("open", '{"kind":"order"}', {})).toBe(200)
-  expect(await running.stop()).toBe(0)
+  await running.stop()
 
-  const [stripe] = await records("stripe")
+  const [stripe] = await records("events", "stripe")
   expect(stripe!.headers).toEqual([
     ["path", "/webhook"],
     ["ce_specversion", "1.0"],
@@ -112,7 +110,7 @@ ${pipeline("open", "", "", "cloudevents = binary\ncloudevents_source = /shop\ncl
   ])
   const [value] = await valuesInLog(join(folder.path, "events"), "stripe")
   expect(value).toStartWith(`${body.slice(0, -1)},"received_at":`)
-  const [open] = await records("open")
+  const [open] = await records("events", "open")
   expect(Object.fromEntries(open!.headers)).toMatchObject({ ce_source: "/shop", ce_type: "order" })
 })
 
@@ -128,9 +126,9 @@ test("CloudEvents' keys are checked", async () => {
     pipeline(`p${i}`, "", "", sink).replace("port = 0", `path = /${i}`),
   )
   await Bun.write(join(folder.path, "ce.conf"), `[connection:log]\ndirectory = log\n${pipelines.join("")}`)
-  const { status, stderr } = await hookline(["check", "-c", "ce.conf"], { cwd: folder.path })
-  expect(status).toBe(78)
-  const messages = stderr.split("\n").flatMap((line) => /ce\.conf:\d+: \[pipeline:(.*)/.exec(line)?.[1] ?? [])
+  const { error, problems } = await checked(join(folder.path, "ce.conf"))
+  expect(error?.exitCode).toBe(78)
+  const messages = problems.lines.flatMap((line) => /ce\.conf:\d+: \[pipeline:(.*)/.exec(line)?.[1] ?? [])
   expect(messages).toEqual([
     "p0:BrokerSink] cloudevents_id: has no effect with cloudevents = off; remove it, or set cloudevents = binary",
     expect.stringContaining('p1:BrokerSink] cloudevents_id: "constant" is not json:/pointer'),
@@ -152,9 +150,9 @@ ${pipeline("c", "github", "[pipeline:c:Deduplicator]\nkey = event:time", "key = 
 ${pipeline("d", "githib", "[pipeline:d:Deduplicator]\n[pipeline:d:Router]\nby = event:type\n* = d", "key = event:time")}
 `
   await Bun.write(join(folder.path, "unknown.conf"), file)
-  const { status, stderr } = await hookline(["check", "-c", "unknown.conf"], { cwd: folder.path })
-  expect(status).toBe(78)
-  const messages = stderr.split("\n").flatMap((line) => /unknown\.conf:\d+: (.*)/.exec(line)?.[1] ?? [])
+  const { error, problems } = await checked(join(folder.path, "unknown.conf"))
+  expect(error?.exitCode).toBe(78)
+  const messages = problems.lines.flatMap((line) => /unknown\.conf:\d+: (.*)/.exec(line)?.[1] ?? [])
   expect(messages).toEqual([
     "[pipeline:a:Deduplicator] key: is missing; add key = <header:Name or json:/pointer>: zoom is not known to have an id",
     "[pipeline:a:BrokerSink] headers: event:id has no known place in events of zoom; write header:Name or json:/pointer; known: event:type, event:time",
@@ -171,8 +169,8 @@ test("check knows whether the default key takes each captured request once", asy
 directory = log
 ${["mollie", "typeform"].map((it) => pipeline(it, it, `[pipeline:${it}:Deduplicator]${it === "mollie" ? "" : "\nkey = header:X-Id"}`).replace("port = 0", `path = /${it}`)).join("")}`
   await Bun.write(join(folder.path, "replayed.conf"), file)
-  const { status, stderr } = await hookline(["check", "-c", "replayed.conf"], { cwd: folder.path })
-  expect(status).toBe(0)
+  const { error, problems } = await checked(join(folder.path, "replayed.conf"))
+  expect(error).toBeUndefined()
   // both sign their ids, with the body; the other key is a header that anyone can change
-  expect(stderr.match(/\w+ signs no time/g)).toEqual(["typeform signs no time"])
+  expect(problems.warnings.join("\n").match(/\w+ signs no time/g)).toEqual(["typeform signs no time"])
 })

@@ -6,6 +6,7 @@ import { endingWithThisProcess } from "../support/child.ts"
 import { deadLettered, send } from "../support/dead-lettered.ts"
 import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { inChunks } from "../support/http-server.ts"
+import { startInProcess } from "../support/in-process.ts"
 import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { reloadConf, statusOf } from "../support/reloaded.ts"
@@ -35,7 +36,7 @@ test("at debug an accepted event has a line with its place in the log; a dead le
     `[connection:log]\ndirectory = log\n[service]\nlog_level = ${level}\n${deadLettered("pay")}`
   const published = ({ msg }: { msg: string }): boolean => msg.endsWith(" published")
   {
-    await using running = await startHookline(conf("debug"), { folder })
+    await using running = await startInProcess(conf("debug"), { folder })
     for (const body of ["{}", "{", "{}"]) await send(running.urls["pay"]!, body)
     await running.logged(({ offset }) => offset === 1)
     const ms = expect.any(Number)
@@ -45,7 +46,7 @@ test("at debug an accepted event has a line with its place in the log; a dead le
       { pipeline: "pay", topic: "pay", partition: 0, offset: 1, ms, msg: "event published" },
     ])
   }
-  await using running = await startHookline(conf("info"), { folder })
+  await using running = await startInProcess(conf("info"), { folder })
   expect((await send(running.urls["pay"]!, "{}")).status).toBe(200)
   await running.stop()
   expect(running.log.filter(published)).toEqual([])
@@ -55,7 +56,7 @@ test("an event that a spool takes has a line that says so", async () => {
   const folder = root.make("spooled")
   const conf = `[connection:kafka]\nbootstrap_servers = 127.0.0.1:1\nspool = spool.sqlite\n[admin]\nlisten = off
 [service]\nlog_level = debug\n${deadLettered("pay")}`
-  await using running = await startHookline(conf, { folder })
+  await using running = await startInProcess(conf, { folder })
   expect((await send(running.urls["pay"]!, "{}")).status).toBe(200)
   const line = await running.logged(({ msg }) => msg === "event published")
   expect(line).toMatchObject({ topic: "pay", spooled: true })
@@ -105,7 +106,7 @@ ${url}`
 
 test("a mismatch of a scheme that signs the URL names the URL that was assumed, without values of its query", async () => {
   const folder = root.make("url")
-  await using running = await startHookline(reloadConf({ more: TWILIO("") }), { folder })
+  await using running = await startInProcess(reloadConf({ more: TWILIO("") }), { folder })
   const url = running.urls["webhooks"]!
   const sign = (signed: string): string =>
     createHmac("sha1", "example-not-a-secret").update(`${signed}Body1`).digest("base64")
@@ -135,7 +136,7 @@ test("refusals are logged with their cause: size and limit, content type, rate a
     (more, n) => `[pipeline:p${n}:WebHookSource]\nmax_body_bytes = 1KiB\ndelivery_timeout = 200ms\n${more}
 [pipeline:p${n}:BrokerSink]\nconnection = ${n === 2 ? "kafka" : "log"}\ntopic = t\n`,
   )
-  await using running = await startHookline(
+  await using running = await startInProcess(
     `[connection:log]\ndirectory = log\n[connection:kafka]\nbootstrap_servers = 127.0.0.1:1\n${slow}${text}${down}`,
     { folder },
   )

@@ -15,6 +15,7 @@ import {
 import { hookline, reload, folderOfTests } from "../support/hookline.ts"
 import { startInProcess } from "../support/in-process.ts"
 import { valuesInLog } from "../support/log-values.ts"
+import { checked } from "../support/problems-in.ts"
 
 const folder = folderOfTests()
 
@@ -140,9 +141,9 @@ topic = q
 [provider:a:b]
 `,
   )
-  const { status, stderr } = await hookline(["check", "-c", "wrong.conf"], { cwd: folder.path })
-  expect(status).toBe(78)
-  const lines = stderr.split("\n").flatMap((line) => /wrong\.conf:(\d+: .*)/.exec(line)?.[1] ?? [])
+  const { error, problems } = await checked(join(folder.path, "wrong.conf"))
+  expect(error?.exitCode).toBe(78)
+  const lines = problems.lines.flatMap((line) => /wrong\.conf:(\d+: .*)/.exec(line)?.[1] ?? [])
   expect(lines).toEqual([
     "3: [provider:github]: github is a built-in provider; choose another name, such as github-own",
     expect.stringMatching(/^7: \[provider:acme\] payload: \{timestamp\} in payload and timestamp_header/),

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite"
 import { readFileSync, rmSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { findGaps, UNKNOWN_END } from "../brokers/embedded/damage.ts"
+import { findGaps } from "../brokers/embedded/damage.ts"
 import { LogCopy } from "../brokers/embedded/log-copy.ts"
 import { HooklineError } from "../errors.ts"
 import type { UnreadRecords } from "../kafka-listener/log.ts"
@@ -26,6 +26,7 @@ import { startProgressBar } from "./progress-bar.ts"
 import { printTable } from "./table.ts"
 import { checkEmpty } from "./log-backup.ts"
 import { counted } from "../config/file/nearest.ts"
+import { UNKNOWN_END } from "../brokers/embedded/partition-end.ts"
 
 export interface LogFlags {
   readonly config?: string
@@ -115,7 +116,6 @@ function rescue(directory: string, target: string) {
   makePrivateFolder(target)
   const lost: UnreadRecords[] = []
   using copy = new LogCopy(directory, logIn(target).file, "rescue")
-  copy.source.begin()
   copy.copyTables()
   const bar = startProgressBar(copy.bytes)
   copy.copyRecords(
@@ -124,7 +124,10 @@ function rescue(directory: string, target: string) {
   )
   bar?.stop()
   copy.close()
-  const left = keptIn(directory).flatMap((kept) => copyIfReadable(kept, target) ?? [])
+  const left = copy.left.map(
+    (table) => `not copied: ${table} of ${logIn(directory).file}, which can't be read`,
+  )
+  left.push(...keptIn(directory).flatMap((kept) => copyIfReadable(kept, target) ?? []))
   fsyncFolder(target)
   return { records: copy.records, lost, left }
 }

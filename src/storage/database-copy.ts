@@ -1,8 +1,9 @@
-import { constants as sqlite, Database } from "bun:sqlite"
+import { constants as sqlite, Database, SQLiteError } from "bun:sqlite"
 import { pathToFileURL } from "node:url"
 import { HooklineError } from "../errors.ts"
 import {
   describeFailure,
+  isDamage,
   makeTemporariesInMemory,
   openForReading,
   pragma,
@@ -72,8 +73,13 @@ export class DatabaseCopy implements Disposable {
     this.db.run("ROLLBACK")
   }
 
-  /** Copies tables whole. @param names undefined: all; of others only the columns */
-  copyTables(names?: (name: string) => boolean): void {
+  /**
+   * Copies tables whole.
+   *
+   * @param names undefined: all
+   * @param damaged called with a table that can't be read, which is left empty or out; undefined: that is thrown
+   */
+  copyTables(names?: (name: string) => boolean, damaged?: (name: string, error: unknown) => void): void {
     this.reading(() => {
       const tables = this.db
         .query<TableRow, []>(
@@ -81,8 +87,15 @@ export class DatabaseCopy implements Disposable {
         )
         .all()
       for (const { name, sql } of tables) {
-        this.db.run(sql)
-        if (names?.(name) !== false) this.db.run(`INSERT INTO main.${name} SELECT * FROM source.${name}`)
+        if (names?.(name) === false) continue
+        try {
+          this.db.run(sql)
+          this.db.run(`INSERT INTO main.${name} SELECT * FROM source.${name}`)
+        } catch (error) {
+          // of a description that is not what was written, SQLite says that it is none
+          if (damaged === undefined || !(isDamage(error) || hasCode(error, "SQLITE_ERROR"))) throw error
+          damaged(name, error)
+        }
       }
       for (const name of ["application_id", "user_version"])
         this.db.run(`PRAGMA main.${name} = ${pragma(this.reader, name)}`)
@@ -91,7 +104,7 @@ export class DatabaseCopy implements Disposable {
 
   /** The source is no longer needed. */
   end(): void {
-    this.db.run("COMMIT")
+    if (this.db.inTransaction) this.db.run("COMMIT")
     this.db.run("DETACH source")
   }
 
@@ -116,3 +129,5 @@ export class DatabaseCopy implements Disposable {
     this.db.close()
   }
 }
+
+const hasCode = (error: unknown, code: string): boolean => error instanceof SQLiteError && error.code === code

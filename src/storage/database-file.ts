@@ -57,9 +57,12 @@ export function logIn(directory: string): DatabaseLocation {
   }
 }
 
-/** `PRAGMA user_version` of a new file, and of the latest layout that is known: 2 is that of a log with several partitions. */
+/**
+ * `PRAGMA user_version` of a new file, and of the latest layout that is known, that of a log whose records have checksums; 2 was
+ * a log with several partitions.
+ */
 const LAYOUT_VERSION = 1
-const LATEST_LAYOUT = 2
+const LATEST_LAYOUT = 3
 const OPEN_BUSY_MS = 1000
 
 export interface Layout {
@@ -202,10 +205,19 @@ export class DamagedFile extends HooklineError {
   }
 }
 
+/** Damage that whoever opened the file reports as that of a DamagedFile. */
+export class Damage extends Error {
+  /** @param what `topic webhooks, partition 0: …` */
+  constructor(what: string) {
+    super(what)
+    this.name = "Damage"
+  }
+}
+
 export function isDamage(error: unknown): boolean {
   return error instanceof SQLiteError
-    ? ["SQLITE_CORRUPT", "SQLITE_NOTADB"].includes(primaryCode(error))
-    : error instanceof DamagedFile
+    ? ["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_TOOBIG"].includes(primaryCode(error))
+    : error instanceof DamagedFile || error instanceof Damage
 }
 
 /** The primary code of an extended one like `SQLITE_IOERR_WRITE`: https://sqlite.org/rescode.html */
@@ -238,6 +250,7 @@ function whyNotOpened(file: string): string | undefined {
 export function describeFailure(error: unknown, location: DatabaseLocation): string {
   const { file } = location
   if (error instanceof HeldByReaders || error instanceof HooklineError) return error.message
+  if (error instanceof Damage) return new DamagedFile(location, error.message).message
   if (isDiskFull(error)) return `the disk of ${dirname(file)} is full`
   if (!(error instanceof SQLiteError)) {
     const message = error instanceof Error ? error.message : String(error)
@@ -247,6 +260,8 @@ export function describeFailure(error: unknown, location: DatabaseLocation): str
     case "SQLITE_NOTADB":
       return isNot(location)
     case "SQLITE_CORRUPT":
+    // the length of a row; none is written that is too large
+    case "SQLITE_TOOBIG":
       return new DamagedFile(location, error.message).message
     case "SQLITE_CANTOPEN":
     case "SQLITE_READONLY":

@@ -1,130 +1,124 @@
 import type { Database } from "bun:sqlite"
 import { Unreadable, type Offsets, type UnreadRecords } from "../../kafka-listener/log.ts"
-import { DamagedFile, isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
-import {
-  endOf,
-  partitionRows,
-  recordsTable,
-  RECORD_COLUMNS,
-  type PartitionRow,
-  type RecordRow,
-} from "./log-tables.ts"
+import { Damage, DamagedFile, isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
+import { recordsTable, type PlacedRow } from "./log-tables.ts"
+import { StoredRows } from "./stored-rows.ts"
+import { endOf, endOrUnknown, UNKNOWN_END } from "./partition-end.ts"
+import { partitionRow, partitionRows, type PartitionRow } from "./partition-rows.ts"
 
 /*
- * Reads records around damaged pages. A page holds records, a part of a large one, or where others are. SQLite refuses a
- * page whose structure is wrong; where that happens to be right, its records are recognised by their types, order and sizes.
- * SQLite has no checksums: other bytes within a value are not noticed.
+ * Reads records around damaged pages, and names those that can't be read: all from the first of a partition to its end, as
+ * `bounds` have them, that are not found whole, that retention has not deleted, and that were not named by a rescue.
  */
 
-/** A record and where it ends in its partition. */
-export interface PlacedRow extends RecordRow {
-  readonly end_position: number
-}
-
-/** Bytes of a record in its partition. */
-export const sizeOfRow = ({ key, headers, value }: RecordRow): number =>
-  value.length + (key?.length ?? 0) + (headers?.length ?? 0)
-
 const SLICE_RECORDS = 64
-/** So many offsets after an unreadable one are tried one by one; then the steps grow with the distance. */
-const STEPS = 1024
-/** As an end: it can't be read either. */
-export const UNKNOWN_END = 2 ** 52
-
-/** Whether a row of a partition read in order may be what was written; not the one that damage made of it. */
-export const isSound = ({ offset, timestamp, key, headers, value }: RecordRow, from: number): boolean =>
-  offset >= from &&
-  timestamp !== null &&
-  isBytes(value) &&
-  (key === null || isBytes(key)) &&
-  (headers === null || isBytes(headers))
-
-const isBytes = (value: unknown): boolean => value instanceof Uint8Array
-
 /** Offsets of a log that was rescued whose records were left behind: they are not missed again. */
 export const createGaps = (db: Database): void =>
   void db.run(
     "CREATE TABLE IF NOT EXISTS gaps (records TEXT NOT NULL, first INTEGER NOT NULL, end INTEGER NOT NULL) STRICT",
   )
 
-function knownGaps(db: Database, table: string): readonly Offsets[] {
+/** What is missing of a range, but for known gaps. */
+export function unknownGaps(
+  db: Database,
+  place: Pick<PartitionRow, "id" | "partition">,
+  range: Offsets,
+): Offsets[] {
   const has = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'gaps'").get() !== null
-  return has ? db.query<Offsets, [string]>("SELECT first, end FROM gaps WHERE records = ?").all(table) : []
+  const known = has
+    ? db
+        .query<Offsets, [string]>("SELECT first, end FROM gaps WHERE records = ? ORDER BY first")
+        .all(recordsTable(place))
+    : []
+  const unknown: Offsets[] = []
+  let { first } = range
+  for (const gap of known) {
+    if (gap.end <= first || gap.first >= range.end) continue
+    if (gap.first > first) unknown.push({ first, end: gap.first })
+    first = Math.max(first, gap.end)
+  }
+  if (first < range.end) unknown.push({ first, end: range.end })
+  return unknown
 }
 
 /**
  * Yields the records of a range in slices, and the gaps between them that are damaged.
  *
- * @param expected an offset that retention has not deleted; undefined: the first one that is found
+ * @param firstOffset of the partition now, before which retention has deleted records; absent: nothing is deleted meanwhile
  */
 export function* scan(
   db: Database,
-  table: string,
+  row: PartitionRow,
   { first, end }: Offsets,
-  expected?: number,
+  firstOffset?: () => number,
 ): Generator<{ readonly rows: readonly PlacedRow[] } | { readonly gap: Offsets }> {
-  const slices = db.query<PlacedRow, [number, number, number]>(
-    `SELECT ${RECORD_COLUMNS}, end_position FROM ${table}
-     WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
-  )
-  const known = knownGaps(db, table)
+  using stored = openRows(db, row)
+  if (stored === undefined) return yield* unknownGaps(db, row, { first, end }).map((gap) => ({ gap }))
+  const missing = (from: number, to: number): Offsets[] => {
+    if (from >= to) return []
+    const left = firstOffset === undefined ? from : Math.max(from, firstOffset())
+    return left < to ? unknownGaps(db, row, { first: left, end: to }) : []
+  }
   let before: PlacedRow | undefined
-  const read = (from: number, limit: number): PlacedRow[] | undefined => {
-    try {
-      const rows = slices.all(from, end, limit)
-      const isWhole = rows.every((row, at) => {
-        const last = rows[at - 1] ?? before
-        return isSound(row, at === 0 ? from : rows[at - 1]!.offset + 1) && follows(row, last)
-      })
-      return isWhole ? rows : undefined
-    } catch (error) {
-      if (isDamage(error)) return undefined
-      throw error
-    }
-  }
-  let limit = SLICE_RECORDS
   for (let next = first; next < end;) {
-    const rows = read(next, limit)
-    if (rows !== undefined) {
-      const there = rows[0]?.offset ?? end
-      const gap = { first: expected ?? there, end: there }
-      const isKnown = known.some((one) => one.first <= gap.first && one.end >= gap.end)
-      if (gap.first < there && there < UNKNOWN_END && !isKnown) yield { gap }
-      if (rows.length === 0) return
-      const whole = rows.findIndex(({ offset }, at) => offset !== there + at)
-      const together = whole === -1 ? rows : rows.slice(0, whole)
-      yield { rows: together }
-      before = together.at(-1)!
-      next = expected = before.offset + 1
-    } else if (limit > 1) limit = 1
-    else {
-      before = undefined
-      const find = (from: number): number | undefined => {
-        const found = read(from, 1)
-        return found && (found[0]?.offset ?? end)
-      }
-      const gap = { first: next, end: firstReadable(next, end, find) }
-      yield { gap }
-      next = expected = gap.end
-      limit = SLICE_RECORDS
+    const whole = stored.read(next, end, SLICE_RECORDS, before)
+    const isExplained =
+      whole !== undefined && holesIn(whole, next, end).every((hole) => missing(...hole).length === 0)
+    const found = isExplained ? whole : stored.salvage(next, end)
+    for (const run of runsOf(found)) {
+      for (const gap of missing(next, run[0]!.offset)) yield { gap }
+      yield { rows: run }
+      next = run.at(-1)!.offset + 1
     }
+    if (found.length === 0) {
+      for (const gap of missing(next, end)) yield { gap }
+      return
+    }
+    before = found.at(-1)
   }
+}
+
+/** undefined: the table is missing, or not what was written. */
+function openRows(db: Database, row: PartitionRow): StoredRows | undefined {
+  try {
+    return new StoredRows(db, row)
+  } catch (error) {
+    if (isDamage(error)) return undefined
+    throw error
+  }
+}
+
+/** The offsets that a slice does not have, to the end of the range if it has all that there is. */
+function holesIn(rows: readonly PlacedRow[], first: number, end: number): [number, number][] {
+  const holes: [number, number][] = []
+  let next = first
+  for (const { offset } of rows) {
+    if (offset > next) holes.push([next, offset])
+    next = offset + 1
+  }
+  if (rows.length < SLICE_RECORDS && next < end) holes.push([next, end])
+  return holes
+}
+
+/** Rows whose offsets follow each other. */
+function runsOf(rows: readonly PlacedRow[]): PlacedRow[][] {
+  const runs: PlacedRow[][] = []
+  for (const row of rows) {
+    const last = runs.at(-1)
+    if (last?.at(-1)?.offset === row.offset - 1) last!.push(row)
+    else runs.push([row])
+  }
+  return runs
 }
 
 /**
  * The records of a range up to the damage, at least one; only some of a large range.
  *
- * @param firstOffset of the partition @throws Unreadable if the first is damaged
+ * @throws Unreadable if the first is damaged
  */
-export function readBeforeDamage(
-  db: Database,
-  table: string,
-  range: Offsets,
-  firstOffset = 0,
-): readonly PlacedRow[] {
+export function readBeforeDamage(db: Database, row: PartitionRow, range: Offsets): readonly PlacedRow[] {
   const rows: PlacedRow[] = []
-  const expected = range.first < firstOffset ? undefined : range.first
-  for (const found of scan(db, table, range, expected)) {
+  for (const found of scan(db, row, range, firstOffsetOf(db, row))) {
     if ("gap" in found && rows.length === 0) throw new Unreadable(found.gap)
     if ("gap" in found) break
     rows.push(...found.rows)
@@ -133,24 +127,49 @@ export function readBeforeDamage(
   return rows
 }
 
+/** The first offset of a partition now, while a process may be deleting its records. */
+export const firstOffsetOf =
+  (db: Database, { id, partition, first_offset: first }: PartitionRow) =>
+  (): number =>
+    partitionRow(db, id, partition)?.first_offset ?? first
+
 /** Reads all records, a slice each time. @returns how many of a slice can be read, or which can't */
 export function* findGaps(
   db: Database,
 ): Generator<{ readonly records: number } | { readonly lost: UnreadRecords }> {
   for (const row of partitionRows(db)) {
     const { name: topic, partition, first_offset: first } = row
-    for (const found of scan(db, recordsTable(row), { first, end: endOrUnknown(db, row) }))
+    for (const found of scan(db, row, { first, end: endOrUnknown(db, row).offset }, firstOffsetOf(db, row)))
       yield "rows" in found ? { records: found.rows.length } : { lost: { topic, partition, ...found.gap } }
   }
 }
 
-function endOrUnknown(db: Database, row: PartitionRow): number {
-  try {
-    return endOf(db, row).offset
-  } catch (error) {
-    if (isDamage(error)) return UNKNOWN_END
-    throw error
+/** How far back the records before an end that can't be read are searched first; each time further. */
+const BACK = 256
+
+/**
+ * The last record of a partition; undefined: it has none.
+ *
+ * @throws Damage if its records don't reach the end that was written with them
+ */
+export function lastRecord(db: Database, row: PartitionRow): PlacedRow | undefined {
+  const { first_offset: first, name: topic, partition } = row
+  const { offset: end } = endOf(db, row)
+  using stored = new StoredRows(db, row)
+  const last = stored.last()
+  if (last?.offset === end - 1 || (last === undefined && first === end)) return last
+  for (let back = BACK; ; back *= 4) {
+    const from = Math.max(first, end - back)
+    const gap = firstGap(db, row, { first: from, end })
+    if (gap === undefined) return last
+    // where it begins is known after a record
+    if (gap.first > from || from === first) throw new Damage(describeDamage({ topic, partition, ...gap }))
   }
+}
+
+function firstGap(db: Database, row: PartitionRow, range: Offsets): Offsets | undefined {
+  for (const found of scan(db, row, range)) if ("gap" in found) return found.gap
+  return undefined
 }
 
 /** The same, up to the first that can't be read. @throws DamagedFile for it */
@@ -168,30 +187,4 @@ function describeGap({ first, end }: Offsets): string {
   if (end === UNKNOWN_END) return `the records from offset ${first} on can't be read`
   if (end === first + 1) return `the record at offset ${first} can't be read`
   return `the records from offset ${first} to ${end - 1} can't be read`
-}
-
-/** Whether a record is as long as the positions of two that follow each other say. */
-function follows(row: PlacedRow, before?: PlacedRow): boolean {
-  if (before === undefined || before.offset + 1 !== row.offset) return true
-  return row.end_position - before.end_position === sizeOfRow(row)
-}
-
-/** @param find the offset of the first record from an offset on, `end` without one; undefined: it can't be read */
-function firstReadable(bad: number, end: number, find: (from: number) => number | undefined): number {
-  for (let last = bad; ;) {
-    let readable = Math.min(end, last + 1 + Math.floor((last - bad) / STEPS))
-    if (readable === end) return end
-    let found = find(readable)
-    if (found === undefined) {
-      last = readable
-      continue
-    }
-    while (readable - last > 1) {
-      const middle = Math.floor((last + readable) / 2)
-      const nearer = find(middle)
-      if (nearer === undefined) last = middle
-      else [readable, found] = [middle, nearer]
-    }
-    return found
-  }
 }

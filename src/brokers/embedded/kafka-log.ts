@@ -1,19 +1,27 @@
 // Hot path: every record that a consumer reads.
 import type { Database, Statement } from "bun:sqlite"
-import type { Log, LogRecord, Offsets, PartitionOf, Placed, TopicOfLog } from "../../kafka-listener/log.ts"
-import { isDamage, logIn, openForReading } from "../../storage/database-file.ts"
-import { isSound, readBeforeDamage } from "./damage.ts"
-import { EpochsRead } from "./log-epochs.ts"
 import {
-  endOf,
-  firstAt,
-  partitionRow,
-  readIdentity,
-  RECORD_COLUMNS,
-  recordsTable,
-  type PartitionRow,
-  type RecordRow,
-} from "./log-tables.ts"
+  Unreadable,
+  type Log,
+  type LogRecord,
+  type Offsets,
+  type PartitionOf,
+  type Placed,
+  type TopicOfLog,
+} from "../../kafka-listener/log.ts"
+import { isDamage, logIn, openForReading } from "../../storage/database-file.ts"
+import { readBeforeDamage } from "./damage.ts"
+import { firstAt } from "./first-at.ts"
+import { EpochsRead } from "./log-epochs.ts"
+import { readIdentity, recordColumns, recordsTable, type PlacedRow } from "./log-tables.ts"
+import { isSound, sourceOf, type SourceOfRows } from "./stored-rows.ts"
+import { endOrUnknown, UNKNOWN_END } from "./partition-end.ts"
+import { partitionRow, partitionRows, type PartitionRow } from "./partition-rows.ts"
+
+/** Reads a partition's records. */
+interface Source extends SourceOfRows {
+  readonly statement: Statement<PlacedRow, [number]>
+}
 
 /** A log's file, open for reading, as the listener for Kafka clients sees it. */
 export class KafkaLog implements Log {
@@ -21,7 +29,7 @@ export class KafkaLog implements Log {
   readonly clusterId: string
   readonly #db: Database
   readonly #epochs: EpochsRead
-  readonly #statements = new Map<string, Statement<RecordRow, [number]>>()
+  readonly #sources = new Map<string, Source>()
 
   /** @throws HooklineError `no_input` */
   constructor(directory: string) {
@@ -36,7 +44,7 @@ export class KafkaLog implements Log {
   }
 
   close(): void {
-    for (const statement of this.#statements.values()) statement.finalize()
+    for (const { statement } of this.#sources.values()) statement.finalize()
     this.#epochs.close()
     this.#db.close(true)
   }
@@ -54,29 +62,26 @@ export class KafkaLog implements Log {
   }
 
   topics(): readonly TopicOfLog[] {
-    return this.#db
-      .query<TopicOfLog, []>(
-        `SELECT id, name, 1 + count(number) AS partitions
-         FROM topics LEFT JOIN partitions ON id = topic_id GROUP BY id`,
-      )
-      .all()
+    const topics = Map.groupBy(partitionRows(this.#db), ({ id }) => id)
+    return [...topics].map(([id, rows]) => ({ id, name: rows[0]!.name, partitions: rows.length }))
   }
 
   offsets(of: PartitionOf): Offsets | undefined {
     const row = partitionRow(this.#db, of.topic.id, of.partition)
-    return row && { first: row.first_offset, end: endOf(this.#db, row).offset }
+    return row && this.#range(row)
   }
 
   bytes(of: PartitionOf): number {
     const row = this.#row(of)
-    return endOf(this.#db, row).position - row.first_position
+    return endOrUnknown(this.#db, row).position - row.first_position
   }
 
   *records(of: PartitionOf, offset: number, end: number): Iterable<LogRecord> {
     let next = offset
     try {
-      for (const row of this.#statement(tableOf(of)).iterate(offset)) {
-        if (row.offset !== next || !isSound(row, next)) break
+      const source = this.#source(of)
+      for (const row of source.statement.iterate(offset)) {
+        if (row.offset !== next || !isSound(source, row, next)) break
         yield row
         next++
       }
@@ -85,28 +90,25 @@ export class KafkaLog implements Log {
     }
     // retention deletes the first ones alone
     if (next === offset && offset < end)
-      yield* readBeforeDamage(this.#db, tableOf(of), { first: offset, end }, this.#row(of).first_offset)
+      yield* readBeforeDamage(this.#db, this.#row(of), { first: offset, end })
   }
 
   firstAt(of: PartitionOf, timeMs: number): Placed | undefined {
     const row = this.#row(of)
-    const range = { first: row.first_offset, end: endOf(this.#db, row).offset }
-    return this.#timeFrom(row, firstAt(this.#db, row, range, timeMs))
+    const range = this.#range(row)
+    return this.#placed(of, firstAt(this.#db, row, range, timeMs), range.end)
   }
 
   last(of: PartitionOf): Placed | undefined {
-    const row = this.#row(of)
-    return this.#timeFrom(row, endOf(this.#db, row).offset - 1)
+    const { first, end } = this.#range(this.#row(of))
+    return end > first ? this.#placed(of, end - 1, end) : undefined
   }
 
-  #timeFrom(row: PartitionRow, offset: number): Placed | undefined {
-    const found = this.#db
-      .query<Placed, [number]>(
-        `SELECT offset, timestamp AS timestampMs FROM ${recordsTable(row)}
-         WHERE offset >= ? ORDER BY offset LIMIT 1`,
-      )
-      .get(offset)
-    return found ?? undefined
+  #placed(of: PartitionOf, offset: number, end: number): Placed | undefined {
+    if (offset >= end) return undefined
+    for (const { offset: found, timestamp: timestampMs } of this.records(of, offset, end))
+      return { offset: found, timestampMs }
+    return undefined
   }
 
   epochAt(of: PartitionOf, offset: number): number {
@@ -121,12 +123,28 @@ export class KafkaLog implements Log {
     return this.#epochs.now.endOf(epoch, tableOf(of))
   }
 
-  #statement(table: string): Statement<RecordRow, [number]> {
-    return this.#statements.getOrInsertComputed(table, () =>
-      this.#db.prepare<RecordRow, [number]>(
-        `SELECT ${RECORD_COLUMNS} FROM ${table} WHERE offset >= ? ORDER BY offset`,
-      ),
+  /** @throws Unreadable of a partition whose end can't be known */
+  #range(row: PartitionRow): Offsets {
+    const range = { first: row.first_offset, end: endOrUnknown(this.#db, row).offset }
+    if (range.end === UNKNOWN_END) throw new Unreadable(range)
+    return range
+  }
+
+  #source(of: PartitionOf): Source {
+    const table = tableOf(of)
+    const known = this.#sources.get(table)
+    if (known !== undefined && known.unchecked < Number.POSITIVE_INFINITY) return known
+    const row = this.#row(of)
+    // the first record since an earlier version wrote the others brings checksums
+    if (known !== undefined && known.unchecked === sourceOf(row).unchecked) return known
+    known?.statement.finalize()
+    const columns = recordColumns(this.#db, row)
+    const statement = this.#db.prepare<PlacedRow, [number]>(
+      `SELECT ${columns} FROM ${table} WHERE offset >= ? ORDER BY offset`,
     )
+    const source = { ...sourceOf(row), statement }
+    this.#sources.set(table, source)
+    return source
   }
 
   #row({ topic, partition }: PartitionOf): PartitionRow {

@@ -1,9 +1,13 @@
 import type { Database } from "bun:sqlite"
 import type { Offsets, UnreadRecords } from "../../kafka-listener/log.ts"
 import { DatabaseCopy } from "../../storage/database-copy.ts"
-import { DamagedFile, isDamage, logIn } from "../../storage/database-file.ts"
-import { createGaps, describeDamage, scan, sizeOfRow, UNKNOWN_END, type PlacedRow } from "./damage.ts"
-import { moveFirst, partitionRows, recordsTable, type PartitionRow } from "./log-tables.ts"
+import { DamagedFile, logIn } from "../../storage/database-file.ts"
+import { createGaps, describeDamage, firstOffsetOf, scan } from "./damage.ts"
+import { prepareBounds, saveBounds, seedOf } from "./log-bounds.ts"
+import { createRecordsTable, hasChecksums, recordsTable, type PlacedRow } from "./log-tables.ts"
+import { endOrUnknown, UNKNOWN_END } from "./partition-end.ts"
+import { listPartitions, moveFirst, partitionRows, type PartitionRow } from "./partition-rows.ts"
+import { sizeOfRow } from "./stored-rows.ts"
 
 /*
  * Copies an embedded log, which a process may be writing: the same id, topics, offsets, times and dedupe keys.
@@ -20,10 +24,15 @@ interface Range extends PartitionRow, Offsets {
 
 const isRecords = (table: string): boolean => table.startsWith("records_")
 
+/** The lists of partitions, which stand for each other. */
+const isList = (table: string): boolean => ["topics", "partitions", "bounds"].includes(table)
+
 export class LogCopy implements Disposable {
   readonly #copy: DatabaseCopy
   readonly #kind: "backup" | "rescue"
   #ranges: readonly Range[] = []
+  /** Tables that are damaged, and were left out: of a rescue, none without which the rest is of no use. */
+  readonly left: string[] = []
   /** Size of the keys, values and headers. */
   bytes = 0
   records = 0
@@ -38,26 +47,19 @@ export class LogCopy implements Disposable {
     return this.#copy
   }
 
-  /** Copies what is not records. Call it after `begin` of the source, which it ends. */
+  /** Copies what is not records. Call it after `begin` of the source of a backup, which it ends. */
   copyTables(): void {
     const copy = this.#copy
-    copy.copyTables((name) => !isRecords(name))
-    const rows = partitionRows(copy.db)
-    if (this.#kind === "backup")
-      this.#ranges = copy.reading(() =>
-        rows.map((row) => rangeOf(copy.db, `source.${recordsTable(row)}`, row)),
-      )
+    const damaged = (table: string, error: unknown): void => {
+      if (table === "identity") throw error
+      if (!isList(table)) this.left.push(table)
+    }
+    copy.copyTables((name) => !isRecords(name), this.#kind === "rescue" ? damaged : undefined)
+    this.#ranges = copy.reading(() => partitionRows(copy.db).map((row) => rangeOf(copy.db, row)))
     copy.end()
-    // a damaged page would end the transaction
-    if (this.#kind === "rescue")
-      this.#ranges = rows.map((row) => {
-        try {
-          return rangeOf(copy.reader, recordsTable(row), row)
-        } catch (error) {
-          if (!isDamage(error)) throw error
-          return { ...row, first: row.first_offset, end: UNKNOWN_END, bytes: 0 }
-        }
-      })
+    for (const range of this.#ranges)
+      createRecordsTable(copy.db, recordsTable(range), hasChecksums(copy.reader, range))
+    if (this.#kind === "rescue") listPartitions(copy.db, this.#ranges)
     this.bytes = this.#ranges.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
@@ -90,40 +92,61 @@ export class LogCopy implements Disposable {
   }
 
   #copyPartition(range: Range, progressed: (bytes: number) => void, lost: (gap: Offsets) => void): void {
-    const { db } = this.#copy
-    const insert = db.query(`INSERT INTO main.${recordsTable(range)} VALUES (?, ?, ?, ?, ?, ?)`)
+    const { db, reader } = this.#copy
+    const columns = db.query("SELECT 1 FROM pragma_table_info(?)").all(recordsTable(range)).length
+    const insert = db.query(
+      `INSERT INTO main.${recordsTable(range)} VALUES (${Array(columns).fill("?").join(", ")})`,
+    )
     let first: PlacedRow | undefined
+    let last: PlacedRow | undefined
     let position = range.first_position
-    for (const found of scan(this.#copy.reader, recordsTable(range), range)) {
+    // of a rescue, nothing is deleted meanwhile
+    const firstOffset = this.#kind === "backup" ? firstOffsetOf(reader, range) : undefined
+    for (const found of scan(reader, range, range, firstOffset)) {
       if ("gap" in found) {
         lost(found.gap)
         continue
       }
       first ??= found.rows[0]
-      for (const { offset, end_position: end, timestamp, key, headers, value } of found.rows)
-        insert.run(offset, end, timestamp, key, headers, value)
+      for (const { offset, end_position: end, timestamp, key, headers, value, crc } of found.rows)
+        insert.run(...[offset, end, timestamp, key, headers, value, crc].slice(0, columns))
       this.records += found.rows.length
-      const end = found.rows.at(-1)!.end_position
-      progressed(end - position)
-      position = end
+      last = found.rows.at(-1)!
+      progressed(last.end_position - position)
+      position = last.end_position
     }
-    if (first === undefined) {
-      // all of them were deleted, or can't be read
-      if (range.end < UNKNOWN_END) moveFirst(db, range, range.end, range.first_position + range.bytes)
-    } else if (first.offset > range.first)
-      moveFirst(db, range, first.offset, first.end_position - sizeOfRow(first))
+    const end = range.end === UNKNOWN_END ? (last?.offset ?? range.first - 1) + 1 : range.end
+    const endPosition = Math.max(range.first_position + range.bytes, position)
+    this.#saveBounds(range, { end, endPosition, first })
+  }
+
+  /** @param first the first record; undefined: all of them were deleted, or can't be read */
+  #saveBounds(
+    range: Range,
+    { end, endPosition, first }: { end: number; endPosition: number; first: PlacedRow | undefined },
+  ): void {
+    const { db } = this.#copy
+    const offset = first?.offset ?? end
+    const position = first === undefined ? endPosition : first.end_position - sizeOfRow(first)
+    if (offset > range.first) moveFirst(db, range, offset, position)
+    if (range.bounds === undefined) return
+    using to = prepareBounds(db)
+    saveBounds(to, range, seedOf(range.name), {
+      first_offset: offset,
+      first_position: position,
+      next_offset: end,
+      end_position: endPosition,
+      // without them all that can be read is taken
+      unchecked: range.bounds !== "damaged" ? range.bounds.unchecked : hasChecksums(db, range) ? end : null,
+    })
   }
 }
 
-function rangeOf(db: Database, table: string, row: PartitionRow): Range {
+/** What is to be copied, as the snapshot of the source has it. */
+function rangeOf(db: Database, row: PartitionRow): Range {
   const { first_offset: first, first_position: position } = row
-  const last = db
-    .query<Pick<PlacedRow, "offset" | "end_position">, []>(
-      `SELECT offset, end_position FROM ${table} ORDER BY offset DESC LIMIT 1`,
-    )
-    .get()
-  if (last === null) return { ...row, first, end: first, bytes: 0 }
-  return { ...row, first, end: last.offset + 1, bytes: last.end_position - position }
+  const end = endOrUnknown(db, row, "source")
+  return { ...row, first, end: end.offset, bytes: end.position - position }
 }
 
 /** For a backup, which has to be whole. @throws DamagedFile */

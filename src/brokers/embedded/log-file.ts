@@ -1,25 +1,24 @@
 // Hot path: `commit`. Measured by `npm run bench`.
 import type { Statement } from "bun:sqlite"
 import type { Record } from "../../pipeline/record.ts"
-import type { DatabaseLocation, Layout } from "../../storage/database-file.ts"
+import { Damage, type DatabaseLocation, type Layout } from "../../storage/database-file.ts"
 import { DurableDatabase } from "../../storage/durable-database.ts"
-import { sizeOf, unpackBatch, type PackedBatch } from "./batch.ts"
-import {
-  createPartition,
-  endOf,
-  LOG_LAYOUT,
-  moveFirst,
-  packHeaders,
-  partitionRows,
-  recordsTable,
-  type PartitionRow,
-} from "./log-tables.ts"
 import { isPlaced, partitionFor } from "../placement.ts"
+import { sizeOf, unpackBatch, type PackedBatch } from "./batch.ts"
+import { describeDamage, lastRecord } from "./damage.ts"
+import { prepareBounds, saveBounds, seedOf } from "./log-bounds.ts"
+import { addChecksums, createPartition, LOG_LAYOUT, recordsTable } from "./log-tables.ts"
+import { packHeaders } from "./packed-headers.ts"
+import { checksumOf } from "./record-checksum.ts"
+import { endOf } from "./partition-end.ts"
+import { moveFirst, partitionRows, type PartitionRow } from "./partition-rows.ts"
 
 /** A partition as the next commit finds it. */
 export interface OpenPartition {
   /** Id of its topic. */
   readonly id: number
+  /** Its topic's. */
+  readonly name: string
   readonly partition: number
   /** Prepared when the partition gets its first record: most of thousands of topics may be idle. */
   insert: Statement | undefined
@@ -27,6 +26,10 @@ export interface OpenPartition {
   firstPosition: number
   nextOffset: number
   endPosition: number
+  /** As of its bounds. */
+  unchecked: number | null
+  /** As seedOf. */
+  readonly seed: number
 }
 
 export interface OpenTopic {
@@ -75,9 +78,13 @@ export abstract class LogFile extends DurableDatabase {
   #leastPartitions = 1
   /** Topics that have fewer partitions than they are to have, or do not exist. */
   readonly #unprepared = new Set<string>()
+  /** Partitions that the transaction has changed. */
+  readonly #changed = new Set<OpenPartition>()
+  readonly #bounds: ReturnType<typeof prepareBounds>
 
   constructor(location: DatabaseLocation, layout: Layout = LOG_LAYOUT) {
     super(location, layout)
+    this.#bounds = this.load(() => prepareBounds(this.db))
     this.load(() => {
       for (const row of partitionRows(this.db)) this.#load(row)
     })
@@ -137,11 +144,45 @@ export abstract class LogFile extends DurableDatabase {
     partition.endPosition += bytes
     this.bytesKept += bytes
     this.gathered(bytes)
-    const ms = record.timestampMs ?? timestampMs
-    partition.insert ??= this.db.prepare(`INSERT INTO ${recordsTable(partition)} VALUES (?, ?, ?, ?, ?, ?)`)
-    partition.insert.run(partition.nextOffset, partition.endPosition, ms, key ?? null, packed, value)
+    const row = {
+      offset: partition.nextOffset,
+      end_position: partition.endPosition,
+      timestamp: record.timestampMs ?? timestampMs,
+      key: key ?? null,
+      headers: packed,
+      value,
+    }
+    partition.insert ??= this.#prepareInsert(partition)
+    const sum = checksumOf(partition, row)
+    partition.insert.run(row.offset, row.end_position, row.timestamp, row.key, packed, value, sum)
     partition.nextOffset++
+    this.#changed.add(partition)
     return partition
+  }
+
+  /** Commits changes together with the bounds of the partitions that they change; as DurableDatabase. */
+  protected override transact(change: () => void): void {
+    super.transact(() => {
+      change()
+      for (const one of this.#changed)
+        saveBounds(this.#bounds, one, one.seed, {
+          first_offset: one.firstOffset,
+          first_position: one.firstPosition,
+          next_offset: one.nextOffset,
+          end_position: one.endPosition,
+          unchecked: one.unchecked,
+        })
+      this.#changed.clear()
+    })
+  }
+
+  /** Within a transaction, which adds checksums to a table of an earlier version. */
+  #prepareInsert(partition: OpenPartition): Statement {
+    if (partition.unchecked === null) {
+      addChecksums(this.db, partition)
+      partition.unchecked = partition.nextOffset
+    }
+    return this.db.prepare(`INSERT INTO ${recordsTable(partition)} VALUES (?, ?, ?, ?, ?, ?, ?)`)
   }
 
   /** Deletes a partition's records up to an offset within a transaction. */
@@ -153,6 +194,7 @@ export abstract class LogFile extends DurableDatabase {
     this.bytesKept -= endPosition - partition.firstPosition
     partition.firstOffset = offset + 1
     partition.firstPosition = endPosition
+    this.#changed.add(partition)
   }
 
   /** Deletes a partition's records up to an offset; as `transact`. */
@@ -160,23 +202,33 @@ export abstract class LogFile extends DurableDatabase {
     this.transact(() => this.dropThrough(partition, offset, endPosition))
   }
 
-  /** The first records of a partition. */
+  /** The first records of a partition. @throws Damage where their offsets or positions can't be right */
   oldest(partition: OpenPartition, limit: number): RecordEnd[] {
-    return this.db
+    const records = this.db
       .query<RecordEnd, [number, number]>(
         `SELECT offset, end_position, timestamp FROM ${recordsTable(partition)}
          WHERE offset >= ? ORDER BY offset LIMIT ?`,
       )
       .all(partition.firstOffset, limit)
+    let [next, position] = [partition.firstOffset, partition.firstPosition]
+    for (const { offset, end_position: end } of records) {
+      const isPlaced = offset >= next && offset < partition.nextOffset
+      if (!isPlaced || end < position || end > partition.endPosition)
+        throw new Damage(describeDamage({ topic: partition.name, ...partition, first: next, end: next + 1 }))
+      next = offset + 1
+      position = end
+    }
+    return records
   }
 
-  /** The time of a record, or where a log that was rescued has a gap, of the next one. */
+  /** The time of a record, or where a log that was rescued has a gap, of the next one; without any infinite. */
   timeAt(partition: OpenPartition, offset: number): number {
-    return this.db
+    const found = this.db
       .query<{ timestamp: number }, [number]>(
         `SELECT timestamp FROM ${recordsTable(partition)} WHERE offset >= ? ORDER BY offset LIMIT 1`,
       )
-      .get(offset)!.timestamp
+      .get(offset)
+    return found?.timestamp ?? Number.POSITIVE_INFINITY
   }
 
   /** Finds a topic with enough partitions; what is missing is created within a transaction. */
@@ -203,7 +255,8 @@ export abstract class LogFile extends DurableDatabase {
   }
 
   #load(row: PartitionRow): OpenTopic {
-    const { offset, position, lastMs } = endOf(this.db, row)
+    const { offset, position } = endOf(this.db, row)
+    const lastMs = lastRecord(this.db, row)?.timestamp
     if (lastMs !== undefined) this.newestMs = Math.max(lastMs, this.newestMs ?? lastMs)
     const { id, name, partition } = row
     const topic = this.topics.get(name) ?? {
@@ -216,12 +269,15 @@ export abstract class LogFile extends DurableDatabase {
     }
     topic.partitions.push({
       id,
+      name,
       partition,
       insert: undefined,
       firstOffset: row.first_offset,
       firstPosition: row.first_position,
       nextOffset: offset,
       endPosition: position,
+      unchecked: row.bounds === "damaged" || row.bounds === undefined ? null : row.bounds.unchecked,
+      seed: seedOf(name),
     })
     this.bytesKept += position - row.first_position
     this.topics.set(name, topic)

@@ -3,7 +3,7 @@ import { OptionError } from "../../errors.ts"
 import { exists } from "../../process/paths.ts"
 import { hasWal, openUnchanging } from "../../storage/check-database.ts"
 import { describeFailure, openForReading, type DatabaseLocation } from "../../storage/database-file.ts"
-import { partitionRows } from "./log-tables.ts"
+import { partitionRows } from "./partition-rows.ts"
 
 /**
  * Partitions of a log's topics are never taken away: records of a key would be in another one, without their order.

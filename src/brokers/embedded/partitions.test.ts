@@ -159,9 +159,10 @@ describe("a log of an earlier version", () => {
     const broker = open(1)
     await publishKeyed(broker, 20)
     await broker.close()
-    const db = new Database(logIn(folder.path).file)
-    db.run("DROP TABLE partitions")
-    db.close()
+    using db = new Database(logIn(folder.path).file)
+    for (const table of ["partitions", "bounds"]) db.run(`DROP TABLE ${table}`)
+    db.run("ALTER TABLE records_1 DROP COLUMN crc")
+    db.run("PRAGMA user_version = 1")
     return readAll()
   }
   const layout = (): number => {
@@ -177,19 +178,21 @@ describe("a log of an earlier version", () => {
     checkPartitionsIn(logIn(folder.path), 1)
   })
 
-  test("continues, and is that version's again until it has more partitions", async () => {
+  test("continues, and gets checksums, with which versions before refuse to open it", async () => {
     const records = await earlier()
-    const broker = open(1)
-    await publish(broker, {})
-    expect((await readAll()).slice(0, 20)).toEqual(records)
-    await broker.close()
     expect(layout()).toBe(1)
+    const broker = open(1)
+    expect((await readAll()).slice(0, 20)).toEqual(records)
+    await publish(broker, {})
+    await broker.close()
+    expect(layout()).toBe(3)
     const grown = open(2)
     await publish(grown, {})
     await grown.close()
-    // which versions before refuse to open
-    expect(layout()).toBe(2)
     expect((await readAll()).slice(0, 20)).toEqual(records)
+    using db = new Database(logIn(folder.path).file, { readonly: true })
+    const unchecked = "SELECT count(*) AS records FROM records_1 WHERE crc IS NULL"
+    expect(db.query(unchecked).get()).toEqual({ records: 20 })
   })
 })
 

@@ -1,4 +1,4 @@
-import type { Database, Statement } from "bun:sqlite"
+import type { Database } from "bun:sqlite"
 import { pause } from "../../clock/clock.ts"
 import { suggest } from "../../config/file/nearest.ts"
 import { HooklineError } from "../../errors.ts"
@@ -6,22 +6,21 @@ import { exists } from "../../process/paths.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo, TopicRetention } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
 import { Unreadable } from "../../kafka-listener/log.ts"
-import { isDamage, logIn, openForReading, type DatabaseLocation } from "../../storage/database-file.ts"
+import {
+  describeFailure,
+  isDamage,
+  logIn,
+  openForReading,
+  type DatabaseLocation,
+} from "../../storage/database-file.ts"
+import { describeDamage, readBeforeDamage } from "./damage.ts"
+import { firstAt } from "./first-at.ts"
 import type { PartitionEpochs } from "../log-place.ts"
 import { EpochsRead } from "./log-epochs.ts"
-import { describeDamage, isSound, readBeforeDamage, UNKNOWN_END } from "./damage.ts"
-import {
-  endOf,
-  firstAt,
-  partitionRow,
-  partitionRows,
-  readIdentity,
-  recordsTable,
-  type PartitionRow,
-  RECORD_COLUMNS,
-  toStored,
-  type RecordRow,
-} from "./log-tables.ts"
+import { readIdentity, type PlacedRow, recordsTable, toStored } from "./log-tables.ts"
+import { StoredRows } from "./stored-rows.ts"
+import { endOrUnknown, UNKNOWN_END, endOf } from "./partition-end.ts"
+import { partitionRow, partitionRows, type PartitionRow } from "./partition-rows.ts"
 
 /** Pause between two lookups of a reader that follows: they read pages in memory. */
 const POLL_MS = 50
@@ -59,7 +58,7 @@ export class EmbeddedReader implements LogReader {
   }
 
   async topics(): Promise<TopicInfo[]> {
-    return this.#db.transaction(() => {
+    return this.#atOnce(() => {
       const rows = Map.groupBy(partitionRows(this.#db), ({ name }) => name)
       return [...rows].map(([topic, partitions]) => {
         const ends = partitions.map((row) => endOf(this.#db, row))
@@ -70,7 +69,7 @@ export class EmbeddedReader implements LogReader {
           bytes: partitions.reduce((sum, row, at) => sum + ends[at]!.position - row.first_position, 0),
         }
       })
-    })()
+    })
   }
 
   async clusterId(): Promise<string | undefined> {
@@ -88,14 +87,14 @@ export class EmbeddedReader implements LogReader {
   }
 
   async ranges(topic: string, { sinceMs, untilMs }: TimeRange = {}): Promise<OffsetRange[]> {
-    return this.#db.transaction(() =>
+    return this.#atOnce(() =>
       this.#partitionsOf(topic).map((row) => {
-        const whole = { first: row.first_offset, end: endOf(this.#db, row).offset }
+        const whole = { first: row.first_offset, end: endOrUnknown(this.#db, row).offset }
         const first = sinceMs === undefined ? whole.first : firstAt(this.#db, row, whole, sinceMs)
         const end = untilMs === undefined ? whole.end : firstAt(this.#db, row, whole, untilMs)
         return { partition: row.partition, first, end: Math.max(first, end) }
       }),
-    )()
+    )
   }
 
   async retention(topic: string): Promise<TopicRetention> {
@@ -116,7 +115,7 @@ export class EmbeddedReader implements LogReader {
       .filter(({ partition }) => partition < rows.length)
       .map(({ partition, first, end }): Position => {
         const row = rows[partition]!
-        return { row, next: first, end, slices: this.#slices(row) }
+        return { row, next: first, end, stored: this.#atOnce(() => new StoredRows(this.#db, row)) }
       })
     const slice = (position: Position): Generator<StoredRecord> => this.#slice(position, signal, missed)
     const whole = async function* (position: Position): AsyncGenerator<StoredRecord> {
@@ -127,21 +126,13 @@ export class EmbeddedReader implements LogReader {
       else if (positions.length === 1) yield* whole(positions[0]!)
       else yield* mergeByTime(positions.map(whole))
     } finally {
-      for (const { slices } of positions) slices.finalize()
+      for (const { stored } of positions) stored[Symbol.dispose]()
     }
   }
 
   async close(): Promise<void> {
     this.#epochs.close()
     this.#db.close()
-  }
-
-  #slices(row: PartitionRow): Slices {
-    // An offset that retention has deleted stands for the first one that is left.
-    return this.#db.prepare(
-      `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(row)}
-       WHERE offset >= ? AND offset < ? ORDER BY offset LIMIT ?`,
-    )
   }
 
   /** Yields the records up to a slice; without any a range that ends is read. */
@@ -163,18 +154,20 @@ export class EmbeddedReader implements LogReader {
     if (records.length === 0 && Number.isFinite(end)) position.next = end
   }
 
-  /** @throws HooklineError `no_input` if the first record is damaged */
-  #records({ row, next: first, end: wanted, slices }: Position): readonly RecordRow[] {
-    const end = Math.min(wanted, UNKNOWN_END)
+  /**
+   * Some records from a position on. An offset that retention has deleted stands for the first one that is left.
+   *
+   * @throws HooklineError `no_input` if the first record is damaged
+   */
+  #records({ row, next: first, end: wanted, stored }: Position): readonly PlacedRow[] {
+    const rows = stored.read(first, Math.min(wanted, UNKNOWN_END), SLICE_RECORDS)
+    const isNext = rows?.every(({ offset }, at) => offset === first + at) === true
+    if (isNext && rows!.length > 0) return rows!
+    const now = partitionRow(this.#db, row.id, row.partition)!
+    const end = Math.min(wanted, endOrUnknown(this.#db, now).offset)
+    if (first >= end) return []
     try {
-      const rows = slices.all(first, end, SLICE_RECORDS)
-      if (rows.every((one, at) => one.offset === first + at && isSound(one, first))) return rows
-    } catch (error) {
-      if (!isDamage(error)) throw error
-    }
-    try {
-      const { first_offset: firstOffset } = partitionRow(this.#db, row.id, row.partition)!
-      return readBeforeDamage(this.#db, recordsTable(row), { first, end }, firstOffset)
+      return readBeforeDamage(this.#db, now, { first, end })
     } catch (cause) {
       throw cause instanceof Unreadable ? this.#damaged(row, cause, end) : cause
     }
@@ -190,6 +183,16 @@ export class EmbeddedReader implements LogReader {
     return new HooklineError("no_input", `${file} is damaged (${what})${next}; ${remedy}`, { cause })
   }
 
+  /** Reads as of one moment. @throws HooklineError `no_input` if it meets damage */
+  #atOnce<T>(read: () => T): T {
+    try {
+      return this.#db.transaction(read)()
+    } catch (cause) {
+      if (!isDamage(cause)) throw cause
+      throw new HooklineError("no_input", describeFailure(cause, this.#location), { cause })
+    }
+  }
+
   /** By number. */
   #partitionsOf(topic: string): PartitionRow[] {
     const rows = partitionRows(this.#db, topic)
@@ -202,15 +205,13 @@ export class EmbeddedReader implements LogReader {
   }
 }
 
-type Slices = Statement<RecordRow, [number, number, number]>
-
 /** A partition and how far it was read. */
 interface Position {
   readonly row: PartitionRow
   next: number
   /** Reading ends before this offset. */
   readonly end: number
-  readonly slices: Slices
+  readonly stored: StoredRows
 }
 
 /** Reads slices of each in turn, and waits for more where there was none. */

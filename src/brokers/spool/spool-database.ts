@@ -1,8 +1,18 @@
-import { isDiskFull, pragma, type DatabaseLocation } from "../../storage/database-file.ts"
+import { Damage, isDiskFull, pragma, type DatabaseLocation } from "../../storage/database-file.ts"
 import { packBatch, type PackedBatch } from "../embedded/batch.ts"
-import { LOG_LAYOUT, recordsTable, RECORD_COLUMNS, toStored, type RecordRow } from "../embedded/log-tables.ts"
+import {
+  LOG_LAYOUT,
+  recordColumns,
+  recordsTable,
+  toStored,
+  type PlacedRow,
+  type RecordRow,
+} from "../embedded/log-tables.ts"
+import { describeDamage } from "../embedded/damage.ts"
+import { isSound, sourceOf } from "../embedded/stored-rows.ts"
 import { LogFile, type Committed, type OpenPartition } from "../embedded/log-file.ts"
 import { Reserve } from "./reserve.ts"
+import { partitionRow } from "../embedded/partition-rows.ts"
 
 /*
  * A spool's file is a log's file (embedded/log-tables.ts) of another application id, so that neither is taken for the other.
@@ -138,24 +148,31 @@ export class SpoolDatabase extends LogFile {
   /** The records of a topic that are to be forwarded next: at least one where there is one. */
   window(name: string): PackedWindow {
     const partition = this.#only(name)
-    const rows =
-      partition === undefined
-        ? []
-        : this.db
-            .query<RecordRow, [number, number, number, number]>(
-              `SELECT ${RECORD_COLUMNS} FROM ${recordsTable(partition)}
-               WHERE offset >= ? AND (end_position <= ? OR offset = ?) ORDER BY offset LIMIT ?`,
-            )
-            .all(
-              partition.firstOffset,
-              partition.firstPosition + WINDOW_BYTES,
-              partition.firstOffset,
-              WINDOW_RECORDS,
-            )
+    const rows = partition === undefined ? [] : this.#oldestRows(partition)
     const batch = packBatch(rows.map((row) => ({ record: toStored(name, row) })))
     const firstOffset = partition?.firstOffset ?? 0
     const isAll = partition === undefined || firstOffset + rows.length === partition.nextOffset
     return { firstOffset, batch, isAll, transfer: [batch.bytes] }
+  }
+
+  /** @throws Damage if they are not what was written */
+  #oldestRows(partition: OpenPartition): PlacedRow[] {
+    const { firstOffset, firstPosition } = partition
+    const row = partitionRow(this.db, partition.id, partition.partition)!
+    const rows = this.db
+      .query<PlacedRow, [number, number, number, number]>(
+        `SELECT ${recordColumns(this.db, row)} FROM ${recordsTable(partition)}
+         WHERE offset >= ? AND (end_position <= ? OR offset = ?) ORDER BY offset LIMIT ?`,
+      )
+      .all(firstOffset, firstPosition + WINDOW_BYTES, firstOffset, WINDOW_RECORDS)
+    const source = sourceOf(row)
+    const bad = rows.findIndex(
+      (one, at) => one.offset !== firstOffset + at || !isSound(source, one, firstOffset),
+    )
+    const first = firstOffset + (bad === -1 ? rows.length : bad)
+    if (bad !== -1 || (rows.length === 0 && first < partition.nextOffset))
+      throw new Damage(describeDamage({ topic: partition.name, ...partition, first, end: first + 1 }))
+    return rows
   }
 
   /** Deletes records from the front of a topic, and quarantines those that were refused. @param refused why, by offset */

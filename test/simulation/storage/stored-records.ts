@@ -4,8 +4,7 @@ import { join } from "node:path"
 import type { StoredRecord } from "../../../src/brokers/broker.ts"
 import { LogDatabase } from "../../../src/brokers/embedded/log-database.ts"
 import {
-  partitionRows,
-  RECORD_COLUMNS,
+  recordColumns,
   recordsTable,
   toStored,
   type RecordRow,
@@ -14,6 +13,7 @@ import { openSpoolDatabase, spoolAt } from "../../../src/brokers/spool/spool-dat
 import { dedupeFileIn, KeyDatabase } from "../../../src/dedupe/key-database.ts"
 import { logIn } from "../../../src/storage/database-file.ts"
 import type { DurableDatabase } from "../../../src/storage/durable-database.ts"
+import { partitionRows } from "../../../src/brokers/embedded/partition-rows.ts"
 
 /** What an embedded log holds, as it is opened after a power cut. */
 export function readLog(folder: string): StoredRecord[] {
@@ -60,7 +60,7 @@ function recordsIn(file: string): StoredRecord[] {
   try {
     return partitionRows(db).flatMap((row) =>
       db
-        .query<RecordRow, []>(`SELECT ${RECORD_COLUMNS} FROM ${recordsTable(row)} ORDER BY offset`)
+        .query<RecordRow, []>(`SELECT ${recordColumns(db, row)} FROM ${recordsTable(row)} ORDER BY offset`)
         .all()
         .map((record) => toStored(row.name, record, row.partition)),
     )

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import * as fc from "fast-check"
-import { packHeaders, unpackHeaders } from "./log-tables.ts"
+import { packHeaders, unpackHeaders } from "./packed-headers.ts"
 
 test("headers come back as they were, in their order, names repeated or empty", () => {
   const name = fc.string({ unit: "grapheme", maxLength: 20 })

@@ -1,4 +1,4 @@
-import type { Log, Offsets, PartitionOf, Placed } from "../log.ts"
+import { Unreadable, type Log, type Offsets, type PartitionOf, type Placed } from "../log.ts"
 import { ERROR } from "../protocol/error-codes.ts"
 import type { ResponseOf } from "../protocol/fields.ts"
 import { ListOffsets, OffsetForLeaderEpoch } from "../protocol/messages.ts"
@@ -28,16 +28,28 @@ export const listOffsets = served(ListOffsets, ({ topics }, { log }) => {
           if (timestamp < EARLIEST_PENDING_UPLOAD)
             return { partitionIndex, errorCode: ERROR.UNSUPPORTED_VERSION }
           const of = topic && { topic, partition: partitionIndex }
-          const offsets = of && log.offsets(of)
-          if (offsets === undefined) return { partitionIndex, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
-          const found = find(log.source, of!, offsets, timestamp)
-          const leaderEpoch = found.offset === -1 ? -1 : log.source.epochAt(of!, found.offset!)
-          return { partitionIndex, leaderEpoch, ...found }
+          return unlessUnreadable(partitionIndex, () => {
+            const offsets = of && log.offsets(of)
+            if (offsets === undefined) return { partitionIndex, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
+            const found = find(log.source, of!, offsets, timestamp)
+            const leaderEpoch = found.offset === -1 ? -1 : log.source.epochAt(of!, found.offset!)
+            return { partitionIndex, leaderEpoch, ...found }
+          })
         }),
       }
     }),
   }
 })
+
+/** Records that can't be read have no place in an answer. */
+function unlessUnreadable(partitionIndex: number, list: () => Listed): Listed {
+  try {
+    return list()
+  } catch (error) {
+    if (error instanceof Unreadable) return { partitionIndex, errorCode: ERROR.CORRUPT_MESSAGE }
+    throw error
+  }
+}
 
 /** The partitions that a request names, and which of them it names twice. */
 class Asked {

@@ -56,7 +56,7 @@ connection = kafka
 topic = spooled
 `
 
-interface Files {
+export interface Files {
   readonly program: Program
   readonly folder: string
 }

@@ -1,9 +1,9 @@
 import { join } from "node:path"
 import { enterFolder } from "./commands/folder.ts"
 import { holdHangups } from "./commands/interruption.ts"
-import { FAULTS, HooklineError, namesOf } from "./errors.ts"
+import { printedError } from "./commands/printed-error.ts"
+import { FAULTS, HooklineError } from "./errors.ts"
 import { Unanswered } from "./process/regular-file.ts"
-import { escapeControls } from "./telemetry/escape-controls.ts"
 
 // No import above reaches a package: where one is missing, this module still runs and says what to do.
 
@@ -32,16 +32,10 @@ try {
   await runCommandLine(process.argv.slice(2))
 } catch (error) {
   const known = error instanceof HooklineError ? error : wronglyInstalled(error)
-  console.error(known === undefined ? error : escapeControls(`${known.message}${pointToNames(known)}`))
+  console.error(known === undefined ? error : printedError(known))
   process.exitCode = known?.exitCode ?? 70
   // the request that has no answer would keep the process
   if (error instanceof Unanswered) process.exit()
-}
-
-/** How to read what an error's names mean. */
-function pointToNames(error: HooklineError): string {
-  const names = [...new Set(namesOf(error))]
-  return names.length === 0 ? "" : `\n(see hookline help ${names.join(" ")})`
 }
 
 /** The error of an import that fails since node_modules is not what package.json asks for; undefined: it is another one. */

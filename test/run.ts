@@ -10,8 +10,7 @@ import { existsSync, readdirSync } from "node:fs"
 import { createServer } from "node:net"
 import { availableParallelism } from "node:os"
 import { join, relative } from "node:path"
-import { canStartKafka, startKafka } from "./support/kafka.ts"
-import { runTests } from "./support/run-tests.ts"
+import { NOTING_COSTS, runTests } from "./support/run-tests.ts"
 
 /** Fault tests that take more than ten seconds, load the machine, or measure what others would disturb. */
 const LEFT_TO_FAULTS: readonly string[] = [
@@ -88,17 +87,10 @@ for (const port of isLong || named.length > 0 ? [] : DEFAULT_PORTS) {
     .unref()
 }
 
-const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS ?? ""
-const sharesKafka = named.length === 0 && given === "" && (await canStartKafka())
-const kafka = sharesKafka ? await startKafka() : undefined
-const env: Record<string, string> =
-  kafka === undefined ? {} : { HOOKLINE_TEST_BOOTSTRAP_SERVERS: kafka.bootstrapServers.join(",") }
-try {
-  const processes = `--parallel=${isLong ? PROCESSES_OF_LONG : PROCESSES}`
-  process.exitCode = await runTests([processes, ...files, ...flags], env, {
-    isLarge: named.length === 0,
-    again: named.length === 0,
-  })
-} finally {
-  await kafka?.stop()
-}
+const isWhole = named.length === 0
+const processes = `--parallel=${isLong ? PROCESSES_OF_LONG : PROCESSES}`
+process.exitCode = await runTests(
+  [processes, NOTING_COSTS, ...files, ...flags],
+  {},
+  { builds: isWhole, startsKafka: isWhole },
+)

@@ -3,6 +3,7 @@ import { cpSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { withPemFiles } from "../support/certificate.ts"
 import { Application } from "../../src/index.ts"
+import { hooklineInProcess } from "../support/command-in-process.ts"
 import { unexplained } from "../support/documents.ts"
 import { hookline, folderOfTests } from "../support/hookline.ts"
 import { checked } from "../support/problems-in.ts"
@@ -56,7 +57,7 @@ test("warns of what signatures leave open and of secrets that look wrong, at the
     join(folder.path, "warnings.conf"),
     `[connection:kafka]\nbootstrap_servers = localhost:9092\nspool = s.sqlite\n${pipelines.join("")}`,
   )
-  const { status, stderr } = await hookline(["check", "-c", "warnings.conf"], { cwd: folder.path })
+  const { status, stderr } = await hooklineInProcess(["check", "-c", "warnings.conf"], { cwd: folder.path })
   expect(status).toBe(0)
   expect(stderr).not.toMatch(/51Hexample|STRIPE_SECRET|example0|short|glpat|00112233|live one/)
   const lines = stderr
@@ -91,7 +92,7 @@ provider = mollie\nsecret = not-a-real-secret-0001\nmode = ${i < 2 ? "observe" :
 [pipeline:p${i}:BrokerSink]\ntopic = t\n`,
   )
   await Bun.write(join(folder.path, "alike.conf"), `[connection:log]\ndirectory = log\n${pipelines.join("")}`)
-  const { status, stderr } = await hookline(["check", "-c", "alike.conf"], { cwd: folder.path })
+  const { status, stderr } = await hooklineInProcess(["check", "-c", "alike.conf"], { cwd: folder.path })
   expect(status).toBe(0)
   const again =
     "mollie signs no time: a captured request can be sent again at any time; a Deduplicator with key = json:/id takes each once"
@@ -99,7 +100,7 @@ provider = mollie\nsecret = not-a-real-secret-0001\nmode = ${i < 2 ? "observe" :
     "warning: alike.conf:6: [pipeline:p0:Verifier]: VERIFICATION IS ONLY OBSERVED: unverified events are published; set mode = enforce; also pipeline p1",
     `warning: alike.conf:25: [pipeline:p2:Verifier] provider: ${again}; also pipelines p3, p4, p5, p6, p7, p8, p9, p10, p11 and p12`,
   ])
-  const { stdout } = await hookline(["check", "-c", "alike.conf", "--json"], { cwd: folder.path })
+  const { stdout } = await hooklineInProcess(["check", "-c", "alike.conf", "--json"], { cwd: folder.path })
   expect((JSON.parse(stdout) as { warnings: unknown[] }).warnings).toHaveLength(13)
 })
 
@@ -214,7 +215,7 @@ mode = soon
 topic = t
 `,
   )
-  const { stdout } = await hookline(["check", "-c", "beside.conf", "--json"], { cwd: folder.path })
+  const { stdout } = await hooklineInProcess(["check", "-c", "beside.conf", "--json"], { cwd: folder.path })
   expect(JSON.parse(stdout)).toMatchObject({
     problems: [{ section: "pipeline:b:Verifier", key: "mode" }],
     warnings: [{ section: "pipeline:a:Verifier", text: expect.stringContaining("mollie signs no time") }],
@@ -237,7 +238,7 @@ sasl_oauth_client_secret = obviously-fake
 topic = t
 `,
     )
-    return (await hookline(["check", "-c", "oauth.conf"], { cwd: folder.path })).stderr
+    return (await hooklineInProcess(["check", "-c", "oauth.conf"], { cwd: folder.path })).stderr
   }
   expect(await check("http://idp.example/token")).toContain(
     "warning: oauth.conf:5: [connection:kafka] sasl_oauth_token_endpoint: credentials and tokens are sent unencrypted; use an https URL",
@@ -311,7 +312,9 @@ test("a file with only forwards is listed without an empty line", async () => {
     join(folder.path, "only-forward.conf"),
     `[connection:kafka]\nbootstrap_servers = localhost:9092\n${forward}`,
   )
-  const { status, stdout } = await hookline(["check", "-c", "only-forward.conf"], { cwd: folder.path })
+  const { status, stdout } = await hooklineInProcess(["check", "-c", "only-forward.conf"], {
+    cwd: folder.path,
+  })
   expect([status, stdout.split("\n")]).toEqual([
     0,
     [
@@ -343,12 +346,12 @@ from = log/hooks
 url = http://localhost:3000/hooks?token=obviously-fake-token
 `
   await Bun.write(join(folder.path, "forward.conf"), file)
-  const { stdout } = await hookline(["check", "-c", "forward.conf"], { cwd: folder.path })
+  const { stdout } = await hooklineInProcess(["check", "-c", "forward.conf"], { cwd: folder.path })
   expect(stdout.split("\n").filter((line) => /^(?:reconcile|forward) /.test(line))).toEqual([
     "reconcile missed: pipeline hooks with what github lists",
     "forward shop: log/hooks -> http://localhost:3000/hooks?…; signature: none",
   ])
-  const json = await hookline(["check", "--json", "-c", "forward.conf"], { cwd: folder.path })
+  const json = await hooklineInProcess(["check", "--json", "-c", "forward.conf"], { cwd: folder.path })
   expect(JSON.parse(json.stdout)).toMatchObject({
     reconciles: [{ id: "missed", pipeline: "hooks", provider: "github" }],
     forwards: [{ id: "shop", from: "log/hooks", sign: "none" }],
@@ -381,12 +384,12 @@ topic = other
 
 test("says which topics a Router may choose", async () => {
   await Bun.write(join(folder.path, "routed.conf"), ROUTED)
-  const { stdout } = await hookline(["check", "-c", "routed.conf"], { cwd: folder.path })
+  const { stdout } = await hooklineInProcess(["check", "-c", "routed.conf"], { cwd: folder.path })
   expect(stdout.split("\n").filter((line) => line.includes(" -> "))).toEqual([
     "lines: 127.0.0.1:8080/lines -> topic other, routed to billing, crm; verification: none",
     "template: 127.0.0.1:8080/template -> topic other, routed to events.a*, events.b; verification: none",
   ])
-  const json = await hookline(["check", "--json", "-c", "routed.conf"], { cwd: folder.path })
+  const json = await hooklineInProcess(["check", "--json", "-c", "routed.conf"], { cwd: folder.path })
   const { pipelines } = JSON.parse(json.stdout) as { pipelines: { routed: string[] }[] }
   expect(pipelines.map(({ routed }) => routed)).toEqual([
     ["billing", "crm"],
@@ -421,7 +424,7 @@ topic = ${id}
     pipeline("unknown", "hmac", `header = x-signature\n${router("unknown", "json:/type", "* = all")}`),
   ].join("")
   await Bun.write(join(folder.path, "samples.conf"), text)
-  const { stdout } = await hookline(["check", "-c", "samples.conf"], { cwd: folder.path })
+  const { stdout } = await hooklineInProcess(["check", "-c", "samples.conf"], { cwd: folder.path })
   const found = stdout.matchAll(/^(\w+): 127.*?(?:; (a sample .*))?$/gm)
   expect(Object.fromEntries([...found].map(([, id, sample]) => [id, sample]))).toEqual({
     several: "a sample of github (push) goes to commits, audit",
@@ -432,7 +435,7 @@ topic = ${id}
     unrouted: undefined,
     unknown: undefined,
   })
-  const json = await hookline(["check", "--json", "-c", "samples.conf"], { cwd: folder.path })
+  const json = await hooklineInProcess(["check", "--json", "-c", "samples.conf"], { cwd: folder.path })
   const { pipelines } = JSON.parse(json.stdout) as { pipelines: { id: string; sample?: object }[] }
   expect(pipelines.find(({ id }) => id === "several")!.sample).toEqual({
     sender: "github",

@@ -6,6 +6,7 @@ import { renderManPage } from "../../scripts/man-page.ts"
 import { EXIT_STATUSES } from "../../src/commands/exit-statuses.ts"
 import { declareProgram } from "../../src/commands/program.ts"
 import { FAULTS } from "../../src/errors.ts"
+import { hooklineInProcess } from "../support/command-in-process.ts"
 import { hookline, startHookline, folderOfTests, temporaryFolder } from "../support/hookline.ts"
 import { hasTools } from "../support/tools.ts"
 
@@ -25,7 +26,7 @@ test.each([
   [["help", "spool", "drian"], 'unknown command "drian"; did you mean "drain"?'],
   [["frobnicate", "--help"], 'unknown command "frobnicate"; the nearest of '],
 ])("%j says what is unknown, and nothing else", async (args, message) => {
-  const { status, stdout, stderr } = await hookline(args)
+  const { status, stdout, stderr } = await hooklineInProcess(args)
   expect([status, stdout]).toEqual([64, ""])
   expect(stderr).toStartWith(message)
   const of = args.includes("spool") ? " spool" : ""
@@ -34,13 +35,17 @@ test.each([
 })
 
 test("hookline help explains an error by its name, several names, and the type of an answer", async () => {
-  const { status, stdout } = await hookline(["help", "port_in_use", "urn:hookline:error:invalid_json"])
+  const { status, stdout } = await hooklineInProcess([
+    "help",
+    "port_in_use",
+    "urn:hookline:error:invalid_json",
+  ])
   expect([status, stdout.split("\n").filter((line) => /^\w+$/.test(line))]).toEqual([
     0,
     ["port_in_use", "invalid_json"],
   ])
   for (const part of ["Seen: ", "Means: ", "Do: "]) expect(stdout.split(`\n${part}`)).toHaveLength(3)
-  const unknown = await hookline(["help", "port_in_use", "port_in_us"])
+  const unknown = await hooklineInProcess(["help", "port_in_use", "port_in_us"])
   expect([unknown.status, unknown.stderr]).toEqual([64, expect.stringContaining("unknown command")])
 })
 
@@ -77,13 +82,16 @@ test.each([
 ])(
   "%j: an error of the words is its sentence, and names the command's own help, also where the command found it",
   async (args, said) => {
-    expect(await hookline(args)).toEqual({ status: 64, stdout: "", stderr: said })
+    expect(await hooklineInProcess(args)).toEqual({ status: 64, stdout: "", stderr: said })
   },
 )
 
 test("every command's help has one example, of that command, and is what hookline help prints, in 80 columns", async () => {
   for (const name of commands.keys()) {
-    const [own, printed] = await Promise.all([hookline([...name, "--help"]), hookline(["help", ...name])])
+    const [own, printed] = [
+      await hooklineInProcess([...name, "--help"]),
+      await hooklineInProcess(["help", ...name]),
+    ]
     expect([name, own.status]).toEqual([name, 0])
     expect(own.stdout).toStartWith(`Usage: hookline ${name.join(" ")} `)
     expect(own.stdout.split("\nExample:\n  ")[1]).toContain(`hookline ${name.join(" ")}`)
@@ -91,7 +99,7 @@ test("every command's help has one example, of that command, and is what hooklin
     const [text = ""] = own.stdout.split("\nExample:")
     expect(text.split("\n").filter((line) => line.length > 80)).toEqual([])
   }
-  const { stdout } = await hookline(["--help"])
+  const { stdout } = await hooklineInProcess(["--help"])
   expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([])
 })
 

@@ -15,6 +15,7 @@ import {
   type Block,
 } from "../support/documents.ts"
 import { withPemFiles } from "../support/certificate.ts"
+import { hooklineInProcess } from "../support/command-in-process.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { BASE, follow, openSession, SCRIPTS } from "../support/page-session.ts"
 
@@ -160,7 +161,7 @@ test("every link between pages leads to a file, and its fragment to a heading", 
       if (/^[a-z]+:/.test(target!)) continue
       const [path = "", fragment] = target!.split("#")
       const file = path === "" ? page : join(dirname(page), path)
-      const exists = path === "" || Bun.spawnSync(["test", "-e", join(ROOT, file)]).success
+      const exists = path === "" || existsSync(join(ROOT, file))
       if (!exists || (fragment !== undefined && !slugsOf(file).includes(fragment)))
         broken.push(`${page}: ${target}`)
     }
@@ -223,12 +224,7 @@ async function check(
   const env: Record<string, string> = {}
   for (const [, name] of text.matchAll(/\$\{([A-Z_]+)\}/g)) env[name!] = SECRET
   const file = write(folder, "pipelines.conf", text)
-  const child = Bun.spawn([join(ROOT, "bin/hookline"), "check", "-c", file], {
-    env: { ...process.env, ...env },
-    stdout: "ignore",
-    stderr: "pipe",
-  })
-  const [status, errors] = [await child.exited, await new Response(child.stderr).text()]
+  const { status, stderr: errors } = await hooklineInProcess(["check", "-c", file], { env })
   const warnings = errors.match(/^warning: .*\n/gm) ?? []
   return { status, errors: errors.replaceAll(/^warning: .*\n/gm, ""), warnings }
 }

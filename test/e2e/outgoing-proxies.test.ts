@@ -6,6 +6,7 @@ import { exportJWK, SignJWT } from "jose"
 import { mskIam } from "../../src/brokers/kafka/auth/msk-iam.ts"
 import { tokenEndpoint } from "../../src/brokers/kafka/auth/token-endpoint.ts"
 import { SchemaRegistry } from "../../src/components/broker-sink/schema-registry.ts"
+import { cases } from "../support/cases.ts"
 import { fillLog } from "../support/embedded-log.ts"
 import {
   PROXY_PASSWORD,
@@ -46,12 +47,14 @@ const everywhere = (value: string): { [name: string]: string } =>
     ]),
   )
 
-describe.each([
+const VALUES: readonly (readonly [name: string, value: () => string])[] = [
   ["a proxy", () => proxy.url],
   ["a proxy that is down", () => "http://127.0.0.1:1"],
   ["a malformed value", () => "http://[::1"],
   ["a kind of proxy that is not supported", () => "socks5://127.0.0.1:1"],
-])("with %s in the environment", (_, value) => {
+]
+
+describe.each(VALUES.slice(0, cases(VALUES.length)))("with %s in the environment", (_, value) => {
   test("health, send, verify --last and the workers of the service reach it directly", async () => {
     const env = { ...everywhere(value()), TOKEN }
     const [port, adminPort] = await freePorts(2)

@@ -4,6 +4,7 @@ import { eventMaker } from "../../src/commands/send.ts"
 import { sendEvents } from "../../src/commands/send-events.ts"
 import { makeVerifier } from "../../src/verify/presets/providers.ts"
 import type { Verifier } from "../../src/verify/verifier.ts"
+import { hooklineInProcess } from "../support/command-in-process.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { PROGRAM } from "../support/program.ts"
@@ -60,7 +61,16 @@ test("the command posts signed events, says what came back, and shows no secret"
 
 test("a wrong secret: the answers are counted, the first is shown, and it exits 1", async () => {
   await using receiver = receive(makeVerifier("github", { secret: ["another"] }))
-  const { status, stdout } = await hookline(["send", "-p", "github", "-s", SECRET, "-n", "3", receiver.url])
+  const { status, stdout } = await hooklineInProcess([
+    "send",
+    "-p",
+    "github",
+    "-s",
+    SECRET,
+    "-n",
+    "3",
+    receiver.url,
+  ])
   expect(status).toBe(1)
   expect(stdout).toContain("answers: 3 x 401")
   expect(stdout).toContain("first error: 401: refused")
@@ -70,7 +80,7 @@ test("one answer that is not 2xx among others is enough for 1; an error that rep
   await using receiver = receive(undefined, (nth) =>
     nth === 2 ? new Response(`no ${SECRET}`, { status: 503 }) : new Response(null, { status: 204 }),
   )
-  const { status, stdout } = await hookline([
+  const { status, stdout } = await hooklineInProcess([
     "send",
     "-p",
     "gitlab",
@@ -93,7 +103,7 @@ test.each([
 ])("a problem document that %s is counted by its status, and shown", async (_, body, error) => {
   const headers = { "Content-Type": "application/problem+json" }
   await using receiver = receive(undefined, () => new Response(body, { status: 507, headers }))
-  const { status, stdout } = await hookline(["send", receiver.url])
+  const { status, stdout } = await hooklineInProcess(["send", receiver.url])
   expect(status).toBe(1)
   expect(stdout).toContain("answers: 1 x 507\n")
   expect(stdout).toEndWith(error)
@@ -104,7 +114,7 @@ test("a redirect is an answer, and is not followed", async () => {
     undefined,
     () => new Response(null, { status: 302, headers: { Location: "/" } }),
   )
-  const { status, stdout } = await hookline(["send", receiver.url])
+  const { status, stdout } = await hooklineInProcess(["send", receiver.url])
   expect([status, receiver.received.length]).toEqual([1, 1])
   expect(stdout).toContain("1 x 302")
 })
@@ -113,7 +123,7 @@ test("nobody listening is an answer of 1, not a fault", async () => {
   const closed = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
   const url = `http://127.0.0.1:${closed.port}/`
   await closed.stop(true)
-  const { status, stdout, stderr } = await hookline(["send", "-n", "2", url])
+  const { status, stdout, stderr } = await hooklineInProcess(["send", "-n", "2", url])
   expect([status, stderr]).toEqual([1, ""])
   expect(stdout).toContain("answers: 2 x ECONNREFUSED\n")
   expect(stdout).toEndWith(`first error: nothing listens on ${new URL(url).host}: is hookline running?\n`)
@@ -131,7 +141,7 @@ test("a pipeline's name stands for its address, sender and secret; where the eve
   await using _ = await startHookline(configuration(SECRET), { folder: folder.path })
   const file = join(folder.path, "pipelines.conf")
   const sending = (...words: string[]): ReturnType<typeof hookline> =>
-    hookline(["send", ...words, "-c", file], { env: { HOOKLINE_SECRET: "another" } })
+    hooklineInProcess(["send", ...words, "-c", file], { env: { HOOKLINE_SECRET: "another" } })
 
   const id = "[0-9a-f]{8}-[0-9a-f-]{27}"
   const two = await sending("pay", "-n", "2", "-j", "1")
@@ -177,7 +187,7 @@ test("an event for a pipeline whose path is a prefix is posted below it, and sig
 [pipeline:square:BrokerSink]\ntopic = square\n`,
     { folder: folder.path },
   )
-  const sent = await hookline(["send", "square", "-c", join(folder.path, "pipelines.conf")])
+  const sent = await hooklineInProcess(["send", "square", "-c", join(folder.path, "pipelines.conf")])
   expect([sent.status, sent.stdout]).toEqual([0, expect.stringContaining("answers: 1 x 200")])
 })
 
@@ -187,14 +197,19 @@ test("an answer that takes longer than the timeout is counted as such", async ()
     port: 0,
     fetch: () => Promise.withResolvers<Response>().promise,
   })
-  const { status, stdout } = await hookline(["send", "--timeout", "0.2", `http://127.0.0.1:${server.port}/`])
+  const { status, stdout } = await hooklineInProcess([
+    "send",
+    "--timeout",
+    "0.2",
+    `http://127.0.0.1:${server.port}/`,
+  ])
   await server.stop(true)
   expect([status, stdout.includes("1 x TimeoutError")]).toEqual([1, true])
 })
 
 test("without a provider the general sample goes out unsigned, with the headers that were given", async () => {
   await using receiver = receive()
-  const { status } = await hookline(["send", "-H", "X-Key: 7", receiver.url])
+  const { status } = await hooklineInProcess(["send", "-H", "X-Key: 7", receiver.url])
   expect(status).toBe(0)
   const [{ headers, text } = { headers: new Headers(), text: "" }] = receiver.received
   expect(JSON.parse(text)).toMatchObject({ type: "sample.created", number: 1 })
@@ -207,7 +222,7 @@ test("a custom body is sent byte for byte, and signed", async () => {
   await Bun.write(join(folder.path, "body"), body)
   await Bun.write(join(folder.path, "secret"), `${SECRET}\n`)
   await using receiver = receive(makeVerifier("stripe", { secret: [SECRET] }))
-  const { status } = await hookline(
+  const { status } = await hooklineInProcess(
     ["send", "-p", "stripe", "--secret-file", "secret", "--body", "body", receiver.url],
     { cwd: folder.path },
   )
@@ -301,8 +316,8 @@ test("--public-url is what is signed, and parameters that are added go to where 
   })
   const common = ["send", "-p", "twilio", "--public-url", publicUrl, `http://127.0.0.1:${server.port}/inner`]
   const env = { HOOKLINE_SECRET: SECRET }
-  await hookline(common, { env })
-  await hookline([...common, "-H", "Content-Type: application/json"], { env })
+  await hooklineInProcess(common, { env })
+  await hooklineInProcess([...common, "-H", "Content-Type: application/json"], { env })
   await server.stop(true)
   expect(verdicts).toEqual(["verified", "verified"])
 })
@@ -324,14 +339,16 @@ test.each([
   ["a rate of 0", ["-r", "0", "http://127.0.0.1/"], "a number above 0"],
   ["a header without a colon", ["-H", "X-Key", "http://127.0.0.1/"], "'Name: value'"],
 ])("%s is a wrong command line: 64", async (_, args, message) => {
-  const { status, stdout, stderr } = await hookline(["send", ...args], { env: { HOOKLINE_SECRET: "" } })
+  const { status, stdout, stderr } = await hooklineInProcess(["send", ...args], {
+    env: { HOOKLINE_SECRET: "" },
+  })
   expect([status, stdout]).toEqual([64, ""])
   expect(stderr).toContain(message)
   expect(stderr).not.toContain("not/base64!")
 })
 
 test("a body that can't be read is 66", async () => {
-  const { status, stderr } = await hookline(["send", "-b", "/no/such/file", "http://127.0.0.1/"])
+  const { status, stderr } = await hooklineInProcess(["send", "-b", "/no/such/file", "http://127.0.0.1/"])
   expect(status).toBe(66)
   expect(stderr).toContain("/no/such/file")
 })

@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test"
-import { ofKafka, ofSkips } from "../support/run-tests.ts"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { temporaryFolder } from "../support/hookline.ts"
+import { dearest, inAll, ofKafka, ofSkips, overBudget } from "../support/run-summary.ts"
 import { TestOutput } from "../support/test-output.ts"
 
 /* The last lines of `npm test`, from what bun prints and tests note. */
@@ -60,4 +63,63 @@ test("skipped tests are told with the commands that bring what they lack", () =>
     "5 skipped: no nginx (3); no packages of test/ (2); `npm --prefix test install`, `apt-get install nginx-light` runs them\n",
   )
   expect(ofSkips(new Map(), [packages])).toBe("")
+})
+
+const cost = (file: string, starts: number, cpuMs: number) => ({
+  file: `test/e2e/${file}.test.ts`,
+  starts,
+  cpuMs,
+})
+
+test("the dearest files are the first ten by CPU, and one alone is not compared", () => {
+  const costs = Array.from({ length: 12 }, (_, n) => cost(`${n}`, n, n * 1000))
+  const [, ...lines] = dearest(costs).trimEnd().split("\n")
+  expect(lines).toHaveLength(10)
+  expect(lines[0]).toBe("  11.0 s     11  test/e2e/11.test.ts")
+  expect(lines.at(-1)).toEndWith("test/e2e/2.test.ts")
+  expect(dearest([cost("1", 1, 1000)])).toBe("")
+  expect(inAll(148_210, 99_960)).toBe("took 148 s, 100.0 s of CPU\n")
+})
+
+test("a file that starts more than 20 processes is over its budget", () => {
+  expect(overBudget([cost("a", 20, 1)])).toBe("")
+  expect(overBudget([cost("a", 20, 1), cost("b", 21, 1)])).toStartWith(
+    "test/e2e/b.test.ts starts 21 processes; ",
+  )
+})
+
+test("a file's cost has what it started in three ways, each file's its own", async () => {
+  using folder = temporaryFolder()
+  const notes = join(folder.path, "notes")
+  // 0.1 s of CPU
+  const child = `["${process.execPath}", "-e", "while (process.cpuUsage().user < 1e5);"]`
+  writeFileSync(
+    join(folder.path, "a.test.ts"),
+    `import { execFileSync } from "node:child_process"
+import { test } from "bun:test"
+test("", async () => {
+  const [program, ...args] = ${child}
+  Bun.spawnSync([program, ...args])
+  execFileSync(program, args)
+  await Bun.spawn([program, ...args]).exited
+})`,
+  )
+  writeFileSync(join(folder.path, "b.test.ts"), `require("bun:test").test("", () => {})`)
+  const preload = join(import.meta.dir, "../support/note-costs.ts")
+  const tests = Bun.spawn(
+    [process.execPath, "test", "--timeout=300000", "--isolate", `--preload=${preload}`],
+    {
+      cwd: folder.path,
+      env: { ...process.env, HOOKLINE_TEST_NOTES: notes },
+      stderr: "ignore",
+    },
+  )
+  expect(await tests.exited).toBe(0)
+  const [a, b] = readFileSync(notes, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as ReturnType<typeof cost>)
+  expect(a).toMatchObject({ file: "a.test.ts", starts: 3 })
+  expect(b).toMatchObject({ file: "b.test.ts", starts: 0 })
+  expect(a!.cpuMs).toBeGreaterThan(300)
 })

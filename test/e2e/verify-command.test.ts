@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
 import { makeSigner, PROVIDER_NAMES } from "../../src/verify/presets/providers.ts"
-import { hookline, folderOfTests } from "../support/hookline.ts"
+import { hooklineInProcess } from "../support/command-in-process.ts"
+import { folderOfTests } from "../support/hookline.ts"
 import { PROGRAM } from "../support/program.ts"
 
 const SECRET = "a-secret-of-nobody"
@@ -20,7 +21,7 @@ beforeAll(() => Bun.write(bodyFile, BODY))
 /** Runs `hookline verify` as of NOW_S, with the secret from the environment. */
 async function verify(args: readonly string[], body: string | Uint8Array = BODY, secret = SECRET) {
   await Bun.write(bodyFile, body)
-  return hookline(["verify", "--now", String(NOW_S), "--body", bodyFile, ...args], {
+  return hooklineInProcess(["verify", "--now", String(NOW_S), "--body", bodyFile, ...args], {
     env: { HOOKLINE_SECRET: secret },
   })
 }
@@ -134,7 +135,7 @@ describe("the likely mistake of a refused request is named, with 1", () => {
     expect((await verify(["-p", "stripe", "-H", stripe(BODY, at)])).stdout).toContain("set --now")
     await Bun.write(bodyFile, BODY)
     const args = ["verify", "-p", "stripe", "-s", SECRET, "-b", bodyFile, "-H", stripe(BODY, at)]
-    expect((await hookline([...args, "--now", new Date(at * 1000).toISOString()])).status).toBe(0)
+    expect((await hooklineInProcess([...args, "--now", new Date(at * 1000).toISOString()])).status).toBe(0)
   })
 })
 
@@ -194,7 +195,7 @@ test("a pasted request is read from standard input, and its sender found by its 
 
 test("a token is not shown, right or wrong, and needs no body", async () => {
   const judge = (token: string) =>
-    hookline(["verify", "-p", "gitlab", "-H", `X-Gitlab-Token: ${token}`], {
+    hooklineInProcess(["verify", "-p", "gitlab", "-H", `X-Gitlab-Token: ${token}`], {
       env: { HOOKLINE_SECRET: SECRET },
     })
   for (const [token, expected] of [
@@ -217,7 +218,7 @@ test("the words of the diagnosis have no gap that reveals a secret", async () =>
 
 test("neither a password nor its header is shown, nor a token in a query", async () => {
   const basic = Buffer.from(`u:${SECRET}`).toString("base64")
-  const password = await hookline([
+  const password = await hooklineInProcess([
     "verify",
     "-p",
     "chargebee",
@@ -228,7 +229,7 @@ test("neither a password nor its header is shown, nor a token in a query", async
     "-H",
     `Authorization: Basic ${basic}`,
   ])
-  const query = await hookline([
+  const query = await hooklineInProcess([
     "verify",
     "-p",
     "token",
@@ -274,7 +275,7 @@ async function keyPair(): Promise<{ privateKey: string; publicKey: string }> {
 }
 
 test("--list shows every provider with its scheme, needs and documentation", async () => {
-  const { status, stdout } = await hookline(["verify", "--list"])
+  const { status, stdout } = await hooklineInProcess(["verify", "--list"])
   expect(status).toBe(0)
   const rows = stdout.trim().split("\n").slice(1)
   expect(rows.map((row) => row.split(" ", 1)[0]!)).toEqual([...PROVIDER_NAMES])
@@ -284,7 +285,7 @@ test("--list shows every provider with its scheme, needs and documentation", asy
 })
 
 test("--list --json has what the presets know, of every provider", async () => {
-  const { status, stdout } = await hookline(["verify", "--list", "--json"])
+  const { status, stdout } = await hooklineInProcess(["verify", "--list", "--json"])
   expect(status).toBe(0)
   const list = JSON.parse(stdout) as { name: string }[]
   expect(list.map(({ name }) => name)).toEqual([...PROVIDER_NAMES])
@@ -331,20 +332,30 @@ test.each<[string, string[], string]>([
   ["a URL that is none", ["-p", "gitlab", "-s", "x", "-u", "/in"], "not an http or https URL"],
   ["a flag that there is none of", ["--providr", "x"], "unknown option"],
 ])("%s is a wrong command line: 64", async (_, args, message) => {
-  const { status, stdout, stderr } = await hookline(["verify", ...args], { env: { HOOKLINE_SECRET: "" } })
+  const { status, stdout, stderr } = await hooklineInProcess(["verify", ...args], {
+    env: { HOOKLINE_SECRET: "" },
+  })
   expect([status, stdout]).toEqual([64, ""])
   expect(stderr).toContain(message)
   for (const secret of ["tot/ally!", "c2VjcmV0"]) expect(stderr).not.toContain(secret)
 })
 
 test("a body that can't be read is 66", async () => {
-  const { status, stderr } = await hookline(["verify", "-p", "github", "-s", "x", "-b", "/no/such/file"])
+  const { status, stderr } = await hooklineInProcess([
+    "verify",
+    "-p",
+    "github",
+    "-s",
+    "x",
+    "-b",
+    "/no/such/file",
+  ])
   expect(status).toBe(66)
   expect(stderr).toContain("/no/such/file")
 })
 
 test("--help says where secrets end up", async () => {
-  const { status, stdout } = await hookline(["verify", "--help"])
+  const { status, stdout } = await hooklineInProcess(["verify", "--help"])
   expect(status).toBe(0)
   expect(stdout).toContain("history")
   expect(stdout).toContain("HOOKLINE_SECRET")

@@ -37,12 +37,11 @@ process.exitCode = await runTests(
     ...flags["path-ignore-patterns"].map((pattern) => `--path-ignore-patterns=${pattern}`),
   ],
   { HOOKLINE_FAULTS: flags.short ? "short" : "full", HOOKLINE_FAULTS_ROWS: rowsFile },
-  { isLarge: files.length === 0, again: process.env.CI === "true" },
+  { builds: files.length === 0 },
 )
 
 const lines = existsSync(rowsFile) ? readFileSync(rowsFile, "utf8").trimEnd().split("\n") : []
 const rows = lines.map((line) => JSON.parse(line) as Row)
-// Also where the file was run once more: a loss is never an accident of the machine.
 if (rows.some(({ lost }) => lost > 0)) process.exitCode = 1
 for (const [name, isIn] of [
   ["", false],

@@ -1,73 +1,71 @@
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { outputOf } from "./child.ts"
+import { countCosts } from "./costs.ts"
 import { temporaryFolder } from "./hookline.ts"
-import { VERSION } from "./kafka-jars.ts"
-import { TestOutput, type Failure } from "./test-output.ts"
-import type { Note, Skip } from "./tools.ts"
+import { canStartKafka, startKafka } from "./kafka.ts"
+import { inAll, reportFailures, reportNotes, sum } from "./run-summary.ts"
+import { TestOutput } from "./test-output.ts"
+import type { Note } from "./tools.ts"
 
 const root = join(import.meta.dir, "../..")
 
-/** More failing files than these are no accident of a loaded machine. */
-const MOST_RUN_AGAIN = 3
 /** Of a test that has none of its own: a guard against what hangs, which no busy machine misses. */
 const TIMEOUT = "--timeout=300000"
 const PROGRESS_EVERY_MS = process.stderr.isTTY ? 1000 : 30_000
 
+/** For `bun test --parallel`: each file has what it has cost noted at its end, and its processes are counted. */
+export const NOTING_COSTS = `--preload=${join(import.meta.dir, "note-costs.ts")}`
+
+/** What a run of tests has of its own, before its first file. */
+interface Preparation {
+  /** Whether to build an executable, which `PROGRAM` then is: they start Hookline often enough. */
+  readonly builds?: boolean
+  /** Whether to start a Kafka that all files share, where this machine can and none is given. */
+  readonly startsKafka?: boolean
+}
+
 /**
- * Runs `bun test` with these arguments, and prints at the end each failure with its file, line and excerpt, one line for
- * what was skipped, and one for what was tried with a real Kafka. Tests see no terminal and no colours, and a temporary folder of their own, in which they leave nothing.
+ * Runs `bun test` with these arguments, and prints at the end what became of it: `run-summary.ts`. Tests see no terminal and
+ * no colours, and a temporary folder of their own, in which they leave nothing.
  *
- * @param isLarge whether they start Hookline often enough to build an executable for them, which `PROGRAM` then is
- * @param again whether up to three files with a failing test are run once more, alone: that run decides
  * @returns the exit status
  */
 export async function runTests(
   args: readonly string[],
   env: Record<string, string>,
-  { isLarge = false, again = false }: { isLarge?: boolean; again?: boolean } = {},
+  { builds = false, startsKafka = false }: Preparation = {},
 ): Promise<number> {
+  const cost = countCosts()
   using folder = temporaryFolder()
   const notes = join(folder.path, "notes")
   const temporary = folder.make("t")
   // as /tmp itself: some tests let another user in
   for (const path of [folder.path, temporary]) chmodSync(path, 0o755)
   const settings: Record<string, string> = { ...env, HOOKLINE_TEST_NOTES: notes, TMPDIR: temporary }
-  if (isLarge) settings["HOOKLINE_TEST_PROGRAM"] = await buildProgram(join(folder.path, "hookline"))
+  if (builds) settings["HOOKLINE_TEST_PROGRAM"] = await buildProgram(join(folder.path, "hookline"))
+  const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS ?? ""
+  const kafka = startsKafka && given === "" && (await canStartKafka()) ? await startKafka() : undefined
+  if (kafka !== undefined) settings["HOOKLINE_TEST_BOOTSTRAP_SERVERS"] = kafka.bootstrapServers.join(",")
   const output = new TestOutput()
-  let { status, isInterrupted } = await bunTest(args, settings, output)
-  let { failures } = output
-  const files = [...new Set(failures.map(({ file }) => file))]
-  const areFew = files.length > 0 && files.length <= MOST_RUN_AGAIN
-  // the output of a failed test may name files of another checkout
-  if (again && !isInterrupted && areFew && files.every((it) => existsSync(join(root, it)))) {
-    report(failures)
-    process.stdout.write(`\nrunning again, alone: ${files.join(", ")}\n`)
-    const second = new TestOutput()
-    const failed = files.map((it) => `./${it}`)
-    ;({ status, isInterrupted } = await bunTest(failed, settings, second))
-    failures = second.failures
-    if (failures.length === 0) process.stdout.write(`they passed when they ran alone\n`)
-  }
-  report(failures)
-  // these are left by processes that end with the run, and are killed where they are slower
-  const ofRun = /^hookline-(?:kafka|disk-model)-/
-  const left = readdirSync(temporary).filter((name) => !ofRun.test(name))
-  for (const name of left)
-    process.stdout.write(`left behind in the temporary folder: ${contentsOf(join(temporary, name))}\n`)
+  const { status, isInterrupted } = await bunTest(args, settings, output)
+  const { failures } = output
+  await kafka?.stop()
+  reportFailures(failures)
   if (status !== 0 && failures.length === 0 && !isInterrupted)
     process.stdout.write(`bun test ended with status ${status}; its last lines:\n${output.lastLines()}\n`)
+  const isClean = reportLeft(temporary)
   const noted = existsSync(notes) ? readFileSync(notes, "utf8").trim().split("\n") : []
-  const lines = noted.map((line) => JSON.parse(line) as Note)
-  const skips = lines.filter((it) => "reason" in it)
-  process.stdout.write(ofSkips(output.skipped, skips))
-  const withKafka = new Set(lines.flatMap((it) => ("usesKafka" in it ? [it.file] : [])))
-  process.stdout.write(ofKafka(output.passedIn, withKafka, skips))
+  const isWithinBudget = reportNotes(
+    noted.map((line) => JSON.parse(line) as Note),
+    output,
+  )
+  process.stdout.write(inAll(performance.now(), cost().cpuMs))
   // the form in which other programs count tests
   process.stdout.write(
     `${output.passed} passed, ${failures.length} failed, ${sum(output.skipped.values())} skipped\n`,
   )
-  return isInterrupted ? 130 : status !== 0 ? status : left.length > 0 ? 1 : 0
+  return isInterrupted ? 130 : status !== 0 ? status : isClean && isWithinBudget ? 0 : 1
 }
 
 /** @returns the file */
@@ -115,51 +113,14 @@ async function bunTest(
   }
 }
 
-function report(failures: readonly Failure[]): void {
-  if (failures.length > 0) process.stdout.write(`\n${failures.length} failed:\n`)
-  for (const { file, line, title, excerpt } of failures)
-    process.stdout.write(`\n${file}${line === undefined ? "" : `:${line}`}  ${title}\n${excerpt}\n`)
-  if (failures.length > 0) process.stdout.write("\n")
+/** @returns whether nothing is left but by processes that end with the run, and are killed where they are slower */
+function reportLeft(temporary: string): boolean {
+  const ofRun = /^hookline-(?:kafka|disk-model)-/
+  const left = readdirSync(temporary).filter((name) => !ofRun.test(name))
+  for (const name of left)
+    process.stdout.write(`left behind in the temporary folder: ${contentsOf(join(temporary, name))}\n`)
+  return left.length === 0
 }
-
-/** The line that says what was tried with a real Kafka; empty where no test of the run needs one. */
-export function ofKafka(
-  passedIn: ReadonlyMap<string, number>,
-  files: ReadonlySet<string>,
-  skips: readonly Skip[],
-): string {
-  const passed = sum([...files].map((file) => passedIn.get(file) ?? 0))
-  const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS ?? ""
-  const kafka = `real Kafka ${given === "" ? VERSION : `at ${given}`}`
-  const where = files.size === 1 ? "the file that uses it" : `the ${files.size} files that use it`
-  if (files.size > 0) return `${kafka}: ${passed} ${passed === 1 ? "test" : "tests"} passed in ${where}\n`
-  const skip = skips.find(({ reason }) => NO_KAFKA.test(reason))
-  if (skip === undefined) return ""
-  const help = skip.packages.length === 0 ? "" : `; \`apt-get install ${skip.packages.join(" ")}\` brings it`
-  return `real Kafka: not tried: ${skip.reason}${help}\n`
-}
-
-/** Why `canStartKafka` says no. */
-const NO_KAFKA = /^no (?:java|mvn)\b|^Maven could not fetch Kafka/
-
-/** The line that says how many tests were skipped, for want of what, and what brings it; empty where none was. */
-export function ofSkips(skipped: ReadonlyMap<string, number>, skips: readonly Skip[]): string {
-  if (skipped.size === 0) return ""
-  const counts = new Map<string, number>()
-  for (const [file, count] of skipped) {
-    const reasons = skips.filter((it) => it.file === file).map(({ reason }) => reason)
-    const reason = [...new Set(reasons)].join(", ") || "not for this machine"
-    counts.set(reason, (counts.get(reason) ?? 0) + count)
-  }
-  const told = [...counts].toSorted(([, a], [, b]) => b - a).map(([reason, count]) => `${reason} (${count})`)
-  const packages = [...new Set(skips.flatMap((it) => it.packages))].toSorted()
-  const commands = new Set(skips.flatMap((it) => it.command ?? []))
-  if (packages.length > 0) commands.add(`apt-get install ${packages.join(" ")}`)
-  const help = commands.size === 0 ? "" : `; \`${[...commands].join("`, `")}\` runs them`
-  return `${sum(skipped.values())} skipped: ${told.join("; ")}${help}\n`
-}
-
-const sum = (counts: Iterable<number>): number => [...counts].reduce((all, count) => all + count, 0)
 
 function contentsOf(path: string): string {
   const some = readdirSync(path, { recursive: true, encoding: "utf8" }).slice(0, 10)

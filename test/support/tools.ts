@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync } from "node:fs"
 import { join, relative } from "node:path"
+import type { Cost } from "./costs.ts"
 
 /** Debian's package of a program, where it is named otherwise. */
 const PACKAGES: { readonly [program: string]: string } = {
@@ -24,7 +25,12 @@ const PACKAGES: { readonly [program: string]: string } = {
 }
 
 /** What the summary of a run is made from: each line of the file that HOOKLINE_TEST_NOTES names. */
-export type Note = Skip | UseOfKafka
+export type Note = Skip | UseOfKafka | FileCost
+
+/** What a file has cost, under `note-costs.ts`. */
+export interface FileCost extends Cost {
+  readonly file: string
+}
 
 /** A file whose tests have a real Kafka. */
 export interface UseOfKafka {
@@ -93,8 +99,8 @@ function record(reason: string, packages: readonly string[], command?: string): 
 export const thisFile = (): string => relative(process.cwd(), Bun.main)
 const noted = new Set<string>()
 
-/** @returns whether this process had not noted it before */
-function note(it: Note): boolean {
+/** For the summary of the run. @returns whether this process had not noted it before */
+export function note(it: Note): boolean {
   const line = `${JSON.stringify(it)}\n`
   if (noted.has(line)) return false
   noted.add(line)

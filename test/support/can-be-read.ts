@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { join } from "node:path"
+import { hooklineInProcess } from "./command-in-process.ts"
 import { hookline, reload, startHookline, temporaryFolder, type RunningHookline } from "./hookline.ts"
 import { PROGRAM } from "./program.ts"
 
@@ -66,7 +67,7 @@ ${["webhooks", "followed", "early", "one", "other", "piped", ...more].map((name)
     ["what matches all conditions", ["--where", "json:/type=odd", "--where", "json:/n=1"], [1]],
     ["an offset beyond the end", ["--offset", "99"], []],
   ] as const)("tail prints what is there from %s and ends", async (_, flags, expected) => {
-    const { status, stdout, stderr } = await hookline(["tail", topic, ...flags, ...conf])
+    const { status, stdout, stderr } = await hooklineInProcess(["tail", topic, ...flags, ...conf])
     expect([status, stderr]).toEqual([0, ""])
     expect(numbers(stdout)).toEqual([...expected])
   })

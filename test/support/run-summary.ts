@@ -9,11 +9,16 @@ const WITHOUT_BUDGET = "test/long/"
 /** Files that may start more, and why. */
 const MANY_STARTS: { readonly [file: string]: string } = {
   "src/components/local-time.test.ts": "a process has one time zone, and they differ",
+  "test/faults/damaged-pages.test.ts": "each kind of damage, before a start and for each command",
   "test/e2e/cookbook.test.ts": "the programs of each recipe, and the pages' own commands",
   "test/e2e/dev.test.ts": "what it does with a terminal, a file and senders, each in a folder without one",
   "test/e2e/embedded-kafka-clients.test.ts": "kcat, for each request of a client",
+  "test/e2e/files-on-disk.test.ts": "files of each earlier format, opened and written by several commands",
   "test/e2e/log-beside.test.ts": "backup, restore, rescue and check, each on files of its own",
   "test/e2e/other-user.test.ts": "each command once as a user without rights",
+  "test/e2e/own-components.test.ts": "components are registered in the process that has them",
+  "test/e2e/outgoing-proxies.test.ts": "with all cases, each command with each value of a proxy",
+  "test/e2e/situations.test.ts": "status and verify --last in each situation of a Hookline that runs",
 }
 const DEAREST = 10
 

@@ -14,6 +14,8 @@ const MANY_STARTS: { readonly [file: string]: string } = {
   "test/e2e/dev.test.ts": "what it does with a terminal, a file and senders, each in a folder without one",
   "test/e2e/embedded-kafka-clients.test.ts": "kcat, for each request of a client",
   "test/e2e/files-on-disk.test.ts": "files of each earlier format, opened and written by several commands",
+  "test/e2e/forward-section.test.ts":
+    "commands on the forwards of a Hookline that runs, is killed and stopped",
   "test/e2e/log-beside.test.ts": "backup, restore, rescue and check, each on files of its own",
   "test/e2e/other-user.test.ts": "each command once as a user without rights",
   "test/e2e/own-components.test.ts": "components are registered in the process that has them",

@@ -62,6 +62,8 @@ export interface DiagnosisOptions {
   readonly running?: Plan | undefined
   /** Whether components other than the built-in ones are created, too: a start or reload that failed may have done so. */
   readonly createsAll?: boolean
+  /** Whether this process may have logs locked: a start that failed closes them, on a busy machine for seconds. */
+  readonly closes?: boolean
 }
 
 /** Finds every problem of a draft. Changes nothing, and reaches no broker. */
@@ -93,7 +95,7 @@ const OF_CONFIGURATION: ReadonlySet<FaultCode> = new Set(["config", "listen", "l
 /** What a start or a reload failed with: every problem of the draft, where it is one of them that it failed with. */
 export async function explain(draft: Draft, error: unknown, options: DiagnosisOptions): Promise<unknown> {
   if (!(error instanceof HooklineError) || !OF_CONFIGURATION.has(error.code)) return error
-  return (await diagnose(draft, options)).error ?? error
+  return (await diagnose(draft, { ...options, closes: error.code !== "log_locked" })).error ?? error
 }
 
 interface DryRunOptions extends DiagnosisOptions {
@@ -228,7 +230,7 @@ class DryRun {
 
   #checkDatabase(location: DatabaseLocation): void {
     checkDatabase(location)
-    if (this.#options.alone) checkUnlocked(location)
+    if (this.#options.alone) checkUnlocked(location, this.#options.closes)
   }
 
   /** Checks that each address that would be listened on is free. @param open ports of this process */

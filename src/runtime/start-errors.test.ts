@@ -5,6 +5,8 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { folderOfTests, temporaryFolder } from "../../test/support/hookline.ts"
 import { HooklineError, namesOf, OptionError, type StartError } from "../errors.ts"
+import { logIn } from "../storage/database-file.ts"
+import { lockForWriting } from "../storage/writer-lock.ts"
 import { Application } from "./application.ts"
 
 const folder = folderOfTests()
@@ -110,3 +112,24 @@ test("an error of a command that no start has is none", () => {
 function failed(code: HooklineError["code"], system: string): HooklineError {
   return new HooklineError(code, "text", { cause: Object.assign(new Error("text"), { code: system }) })
 }
+
+test("a log that the failed start has not closed yet is no problem of its own", async () => {
+  using place = temporaryFolder()
+  const file = join(place.path, "pipelines.conf")
+  writeFileSync(file, `${ALL}[pipeline:p:Validator]\nschema = none.json\n`)
+  const application = Application.fromFile(file)
+  let unlock: (() => void) | undefined
+  const failing = application.startBy(() => {
+    unlock = lockForWriting(logIn(join(place.path, "log")))
+    throw new HooklineError("config", "none.json does not exist")
+  })
+  const error = await failing.then(
+    () => undefined,
+    (it: HooklineError) => it,
+  )
+  expect(error && namesOf(error)).toEqual(["file_unreadable"])
+  // another application's in this process is one
+  const { error: beside } = await Application.fromFile(file).diagnose({ alone: true })
+  expect(beside?.message).toContain(`is being written to by process ${process.pid}`)
+  unlock?.()
+})

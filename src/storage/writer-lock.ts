@@ -85,9 +85,10 @@ export class WriterLock {
 /**
  * Checks that no process writes to a database, and changes nothing.
  *
+ * @param butThis whether this process may
  * @throws HooklineError `log_locked`
  */
-export function checkUnlocked(location: DatabaseLocation): void {
+export function checkUnlocked(location: DatabaseLocation, butThis = false): void {
   if (!existsSync(location.lockFile)) return
   let db: Database | undefined
   try {
@@ -95,16 +96,18 @@ export function checkUnlocked(location: DatabaseLocation): void {
     db.query("SELECT 1 FROM sqlite_schema").get()
   } catch (error) {
     // whether it can be opened is another check's
-    if (isBusy(error)) throw locked(location, error)
+    if (isBusy(error) && !(butThis && holderOf(location) === process.pid)) throw locked(location, error)
   } finally {
     db?.close()
   }
 }
 
 function locked(location: DatabaseLocation, cause: unknown): HooklineError {
+  const pid = holderOf(location)
+  const holder = pid === undefined ? "another process" : `process ${pid}`
   return new HooklineError(
     "log_locked",
-    `${location.title} is being written to by ${holder(holderFileOf(location.lockFile))}; stop that one, or name ${location.alternative}`,
+    `${location.title} is being written to by ${holder}; stop that one, or name ${location.alternative}`,
     { cause },
   )
 }
@@ -120,11 +123,11 @@ function nameHolder(holderFile: string): void {
   }
 }
 
-function holder(holderFile: string): string {
+/** undefined: not written yet, or removed already. */
+function holderOf({ lockFile }: DatabaseLocation): number | undefined {
   try {
-    return `process ${Number(readFileSync(holderFile, "utf8"))}`
+    return Number(readFileSync(holderFileOf(lockFile), "utf8"))
   } catch {
-    // not written yet, or removed already
-    return "another process"
+    return undefined
   }
 }

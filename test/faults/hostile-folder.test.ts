@@ -5,7 +5,7 @@ import manifest from "../../package.json" with { type: "json" }
 import { runToEnd } from "../support/child.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
-import { HANG_GUARD_MS } from "../support/hang-guard.ts"
+import { HANG_MS } from "../support/hang.ts"
 
 // Commands are run where a stranger can write: by root in /tmp, on a share, in a repository that was just cloned.
 
@@ -177,7 +177,7 @@ describe.each([
 
   test.each(commands)("hookline %s does what it does elsewhere", async (line, status, says) => {
     const args = line.replace("RECEIVER", receiver.url.href).split(" ")
-    const ended = await runToEnd([program, ...args], { cwd: folder.path, timeout: HANG_GUARD_MS })
+    const ended = await runToEnd([program, ...args], { cwd: folder.path, timeout: HANG_MS })
     expect({ ...ended, sprung: sprung() }).toMatchObject({
       status,
       stdout: expect.stringContaining(says),

@@ -1,7 +1,7 @@
 import { join } from "node:path"
 import { endingWithThisProcess, runToEnd } from "./child.ts"
 import { PythonPackages } from "./python-packages.ts"
-import { HANG_GUARD_MS } from "./hang-guard.ts"
+import { HANG_MS } from "./hang.ts"
 
 /** Confluent's client for Python with its JSON Schema deserializer. */
 const PACKAGES = new PythonPackages("confluent-kafka[json,schemaregistry]==2.15.0")
@@ -19,7 +19,7 @@ export async function consumeJsonSchema(settings: {
 }): Promise<readonly unknown[]> {
   const program = join(import.meta.dir, "json-schema-consumer.py")
   const command = endingWithThisProcess("python3", program, JSON.stringify(settings))
-  const { status, stdout, stderr } = await runToEnd(command, { env: PACKAGES.env, timeout: HANG_GUARD_MS })
+  const { status, stdout, stderr } = await runToEnd(command, { env: PACKAGES.env, timeout: HANG_MS })
   if (status !== 0) throw new Error(`the consumer ended with ${status}: ${stderr}`)
   return stdout
     .trim()

@@ -1,7 +1,7 @@
 import { kafkaToolsClassPath } from "./kafka-jars.ts"
 import { endingWithThisProcess, runToEnd, type Ended } from "./child.ts"
 import type { LogLine, Started } from "./hookline.ts"
-import { HANG_GUARD_MS } from "./hang-guard.ts"
+import { HANG_MS } from "./hang.ts"
 
 /** A log that Kafka clients read, by these keys of its connection, and the pipeline that publishes to it by these of its sink. */
 export const readableLog = (
@@ -28,7 +28,7 @@ export const isListening = ({ msg }: LogLine): boolean => msg === "listening for
 
 /** Runs kcat to its end. */
 export const kcat = (address: string, ...args: readonly string[]): Promise<Ended> =>
-  runToEnd(endingWithThisProcess("kcat", "-q", "-b", address, ...args), { timeout: HANG_GUARD_MS })
+  runToEnd(endingWithThisProcess("kcat", "-q", "-b", address, ...args), { timeout: HANG_MS })
 
 /** Runs one of Apache Kafka's command line tools to its end, by the name of its class in org.apache.kafka.tools. */
 export async function kafkaTool(name: string, address: string, ...args: readonly string[]): Promise<Ended> {
@@ -36,7 +36,7 @@ export async function kafkaTool(name: string, address: string, ...args: readonly
   if ("missing" in found) throw new Error(found.missing)
   const java = ["java", "-XX:TieredStopAtLevel=1", "-cp", found.classPath]
   const command = [...java, `org.apache.kafka.tools.${name}`, "--bootstrap-server", address, ...args]
-  const ended = await runToEnd(endingWithThisProcess(...command), { timeout: HANG_GUARD_MS })
+  const ended = await runToEnd(endingWithThisProcess(...command), { timeout: HANG_MS })
   // what log4j says of its own configuration
   return { ...ended, stdout: ended.stdout.replace(/^.*(?:StatusConsoleListener|SLF4J).*\n/gm, "") }
 }

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { endingWithThisProcess, runToEnd } from "./child.ts"
 import { isPermitted } from "./tools.ts"
-import { HANG_GUARD_MS } from "./hang-guard.ts"
+import { HANG_MS } from "./hang.ts"
 
 /** What the script of a machine is below it, and its output. */
 const SCRIPT = "/root/script"
@@ -53,7 +53,7 @@ ExecStart=${SCRIPT}
   // without a name of its own it has that of its folder
   const machine = `hookline-${crypto.randomUUID()}`
   const command = [...NSPAWN, "--boot", "--machine", machine, "--directory", root]
-  const { status, stderr } = await runToEnd(endingWithThisProcess(...command), { timeout: HANG_GUARD_MS })
+  const { status, stderr } = await runToEnd(endingWithThisProcess(...command), { timeout: HANG_MS })
   const output = join(root, OUTPUT)
   return { status, output: existsSync(output) ? readFileSync(output, "utf8") : `no boot: ${stderr}` }
 }

@@ -21,7 +21,6 @@ import { Receiver } from "../support/receiver.ts"
 
 const SECRET = "not-a-real-secret-000"
 const BODY = '{"type":"t","zen":"ü"}'
-const NOW_S = Math.floor(Date.now() / 1000)
 const bytes = (text: string, encoding: BufferEncoding = "utf8"): Buffer => Buffer.from(text, encoding)
 /** A value of these bytes, as Headers has it. */
 const value = (it: Buffer): string => it.toString("latin1")
@@ -93,17 +92,18 @@ describe.each(SENT)("header text in %s", (_what, text, encoding) => {
     })
     const signature = hmac(bytes("ü"), sent, bytes(`.${BODY}`)).digest("hex")
     expect((await post([generic], { topic: "t" }, { "x-sig": signature })).status).toBe(200)
+    const nowS = Math.floor(Date.now() / 1000)
     const standard = verifier({ provider: "standard-webhooks", secret: `whsec_${btoa(SECRET)}` })
-    const signed = hmac(sent, bytes(`.${NOW_S}.${BODY}`)).digest("base64")
+    const signed = hmac(sent, bytes(`.${nowS}.${BODY}`)).digest("base64")
     const headers = {
       "webhook-id": value(sent),
-      "webhook-timestamp": `${NOW_S}`,
+      "webhook-timestamp": `${nowS}`,
       "webhook-signature": `v1,${signed}`,
     }
     expect((await post([standard], { topic: "t" }, headers)).status).toBe(200)
     const hook0 = verifier({ provider: "coinbase", secret: SECRET })
-    const listed = hmac(bytes(`${NOW_S}.x-text.`), sent, bytes(`.${BODY}`)).digest("hex")
-    const cdp = { "x-hook0-signature": `t=${NOW_S},h=x-text,v1=${listed}` }
+    const listed = hmac(bytes(`${nowS}.x-text.`), sent, bytes(`.${BODY}`)).digest("hex")
+    const cdp = { "x-hook0-signature": `t=${nowS},h=x-text,v1=${listed}` }
     expect((await post([hook0], { topic: "t" }, cdp)).status).toBe(200)
   })
 

@@ -81,6 +81,7 @@ describe("a password or query of public_url, and a substituted segment of a path
   })
 
   test("but who may see secrets sees them", async () => {
+    expect((await fetch(urlOf("hidden"), { method: "POST", body: "{}" })).status).toBe(401)
     const [first] = await api.get<{ id: string }[]>("captures?pipeline=hidden")
     const detail = await api.get<CaptureDetail>(`captures/${first!.id}?unmasked=true`, {
       headers: { Origin: new URL(api.running.adminUrl!).origin },

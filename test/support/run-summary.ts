@@ -12,6 +12,7 @@ const MANY_STARTS: { readonly [file: string]: string } = {
   "test/faults/damaged-pages.test.ts": "each kind of damage, before a start and for each command",
   "test/e2e/cookbook.test.ts": "the programs of each recipe, and the pages' own commands",
   "test/e2e/dev.test.ts": "what it does with a terminal, a file and senders, each in a folder without one",
+  "test/e2e/documents.test.ts": "the commands of the pages, as they stand there",
   "test/e2e/embedded-kafka-clients.test.ts": "kcat, for each request of a client",
   "test/e2e/files-on-disk.test.ts": "files of each earlier format, opened and written by several commands",
   "test/e2e/forward-section.test.ts":

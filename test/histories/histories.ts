@@ -22,7 +22,7 @@ export interface Settings extends Run {
   readonly signal: AbortSignal
 }
 
-const HEALED_WITHIN_MS = 180_000
+const HEALED_WITHIN_MS = 300_000
 /** So long nothing comes when everything has been read. */
 const SILENT_MS = 3000
 
@@ -80,14 +80,12 @@ export async function makeHistory({ folder, signal, ...run }: Settings): Promise
   await load.stop()
   signal.throwIfAborted()
   await untilInSync(cluster, Object.keys(TOPICS), HEALED_WITHIN_MS)
-  await until("the spool is empty", async () => (await service.spooled()) === 0, HEALED_WITHIN_MS)
+  await until("the spool is empty", async () => (await service.spooled()) === 0)
   await untilSilent(harmed)
   for (const [topic, count] of partitions) {
     for (let partition = 0; partition < count; partition++) {
       const end = await readers.readToEnd(topic, partition)
-      await until("it has been read", () => readers.next(topic, partition) >= end, HEALED_WITHIN_MS).catch(
-        () => {},
-      )
+      await until("it has been read", () => readers.next(topic, partition) >= end).catch(() => {})
     }
   }
   return history.path

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
@@ -10,8 +10,6 @@ import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
 import { portOf, startSentinels } from "../support/redis-sentinels.ts"
 import { hasRedis, startRedis, tlsFlags, type RedisTls } from "../support/redis.ts"
-
-setDefaultTimeout(180_000)
 
 const NODES = 3
 const WORKERS = 8
@@ -101,7 +99,7 @@ class LoadedReplicas implements AsyncDisposable {
   /** Waits until this many more events are answered. */
   async more(events: number): Promise<void> {
     const enough = this.acknowledged + events
-    await until(`${events} more`, async () => this.acknowledged >= enough, 60_000)
+    await until(`${events} more`, async () => this.acknowledged >= enough)
   }
 
   /** @returns how many events are in no log, and how many more than once */
@@ -177,7 +175,7 @@ describe.skipIf(!hasRedis())("a Redis of several servers", () => {
     expect(refused).toBe(0)
     await redis.master.kill()
     await until("refused", async () => replicas.refused > 0)
-    await until("it continues", async () => (await shared.attempt("event", 1).catch(() => 0)) > 1, 60_000)
+    await until("it continues", async () => (await shared.attempt("event", 1).catch(() => 0)) > 1)
     await replicas.more(200)
     // it comes back as a replica, on which nobody may write
     await redis.master.start()
@@ -187,7 +185,6 @@ describe.skipIf(!hasRedis())("a Redis of several servers", () => {
     expect(found.lost).toBe(0)
     // those in flight when it was killed, at most
     expect(found.doubled).toBeLessThanOrEqual(2 * WORKERS)
-    expect(replicas.longestMs).toBeLessThan(30_000)
   })
 
   test("a Sentinel that is down prints nothing, and check does not wait for a master that hangs", async () => {

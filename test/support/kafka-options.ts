@@ -52,11 +52,11 @@ export function openTestBroker(
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  withinMs = HANG_MS,
+  everyMs = 5,
 ): Promise<void> {
-  const end = steadyMs() + withinMs
+  const end = steadyMs() + HANG_MS
   while (!(await holds())) {
-    if (steadyMs() > end) throw new Error(`after ${withinMs} ms still not: ${what}`)
-    await Bun.sleep(5)
+    if (steadyMs() > end) throw new Error(`after ${HANG_MS} ms still not: ${what}`)
+    await Bun.sleep(everyMs)
   }
 }

@@ -1,11 +1,13 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { endingWithThisProcess } from "./child.ts"
+import { endingWithThisProcess, untilAnswers } from "./child.ts"
 import { until } from "./kafka-options.ts"
 import { freePort } from "./ports.ts"
-import { startRedis, tlsFlags, tlsSettings, type OwnRedis, type RedisTls } from "./redis.ts"
+import { redisUrl, sendOnce, startRedis, tlsSettings, type OwnRedis, type RedisTls } from "./redis.ts"
 
 const SENTINELS = 3
+/** How often they are asked what they know. */
+const EVERY_MS = 100
 const PASSWORD = "obviously-fake"
 const SENTINEL_PASSWORD = "obviously-fake-of-sentinels"
 
@@ -46,49 +48,78 @@ export async function startSentinels(folder: string, tls?: RedisTls, args: reado
       ]
       writeFileSync(file, lines.join("\n"))
       const command = endingWithThisProcess("redis-server", file, "--sentinel")
-      return { port, process: Bun.spawn(command, { stdout: "ignore" }) }
+      const process = Bun.spawn(command, { stdout: "ignore" })
+      const send = (...command: [string, ...string[]]): Promise<unknown> =>
+        sendOnce(redisUrl(port, tls && SENTINEL_PASSWORD, tls), tls, ...command)
+      await untilAnswers(process, async () => (await send("PING")) === "PONG")
+      return { port, process, ask: (command: string): Promise<unknown> => send("SENTINEL", command, "main") }
     }),
   )
   const addresses = sentinels.map(({ port }) => `127.0.0.1:${port}`)
-  const flags = tls === undefined ? [] : [...tlsFlags(tls), "--no-auth-warning", "-a", SENTINEL_PASSWORD]
-  const asked = (port: number | string, ...command: string[]): string =>
-    Bun.spawnSync(["redis-cli", "-p", `${port}`, ...flags, ...command]).stdout.toString()
-  await until("the Sentinels know each other and both replicas", async () =>
-    sentinels.every(({ port }) => {
-      const found = asked(port, "SENTINEL", "master", "main").split("\n")
-      const valueOf = (name: string): string | undefined => found[found.indexOf(name) + 1]
-      return valueOf("num-slaves") === "2" && valueOf("num-other-sentinels") === "2"
-    }),
+  const all = [master, ...replicas]
+  /** The one that is master, once each Sentinel says so, has ended the failover, and knows the other two as its replicas. */
+  const settled = async (): Promise<OwnRedis | undefined> => {
+    const found = await Promise.all(sentinels.map(viewOf))
+    const [first] = found
+    return found.every((port) => port === first) ? all.find((it) => portOf(it) === first) : undefined
+  }
+  await until(
+    "the Sentinels know each other and both replicas",
+    async () => (await settled()) === master,
+    EVERY_MS,
   )
-  let latest = master
   return {
     url: `redis+sentinel://:${PASSWORD}@${addresses.join(",")}/main`,
     /** With the credentials of a user, and those of the Sentinels. */
     securedUrl: (user: string) =>
       `rediss+sentinel://${user}@${addresses.join(",")}/main?sentinel_password=${SENTINEL_PASSWORD}`,
     master,
-    /** Kills the one that is the master, waits until another one is, and starts it again, as a replica of that one. */
+    /**
+     * Kills the one that is the master, starts it again once another one is, and waits until that is over for each Sentinel: one
+     * that is still at the last failover when a master is killed takes up to a minute to agree with the others on the next.
+     */
     async failOver(): Promise<void> {
-      const before = latest
-      // one of them may not have learned of it yet
-      const current = (): OwnRedis => {
-        const named = sentinels.map(({ port }) => asked(port, "SENTINEL", "get-master-addr-by-name", "main"))
-        const [byMost] = named.filter((it, at) => named.indexOf(it) !== at)
-        return [master, ...replicas].find((it) => byMost?.split("\n")[1] === portOf(it)) ?? before
+      let before: OwnRedis | undefined
+      await until("the Sentinels agree", async () => (before = await settled()) !== undefined, EVERY_MS)
+      await before!.kill()
+      const successor = async (): Promise<OwnRedis | undefined> => {
+        const named = await Promise.all(sentinels.map(({ ask }) => ask("get-master-addr-by-name")))
+        const ports = (named as [host: string, port: string][]).map(([, port]) => port)
+        const byMost = ports.find((it, at) => ports.indexOf(it) !== at)
+        return all.find((it) => portOf(it) === byMost && it !== before)
       }
-      await before.kill()
-      while ((latest = current()) === before) await Bun.sleep(250)
-      await before.start()
+      let latest: OwnRedis | undefined
+      await until(
+        "another one is the master",
+        async () => (latest = await successor()) !== undefined,
+        EVERY_MS,
+      )
+      await before!.start()
       // its arguments may name another one
-      await before.send("REPLICAOF", "127.0.0.1", portOf(latest))
-      const isWhole = async (): Promise<boolean> =>
-        String(await latest.send("INFO", "replication")).includes("connected_slaves:2")
-      while (!(await isWhole())) await Bun.sleep(250)
+      await before!.send("REPLICAOF", "127.0.0.1", portOf(latest!))
+      await until("the failover is over", async () => (await settled()) !== undefined, EVERY_MS)
     },
     processes: sentinels.map(({ process }) => process),
     async [Symbol.asyncDispose]() {
       for (const { process } of sentinels) process.kill("SIGKILL")
-      for (const it of [master, ...replicas]) await it[Symbol.asyncDispose]()
+      for (const it of all) await it[Symbol.asyncDispose]()
     },
   }
 }
+
+/** The port of the master that a Sentinel names; undefined while it does not know the other ones, two replicas, and no failover. */
+async function viewOf({ ask }: Sentinel): Promise<string | undefined> {
+  const [master, replicas] = (await Promise.all([ask("master"), ask("replicas")])) as [Known, Known[]]
+  const isWhole = master["flags"] === "master" && master["num-other-sentinels"] === `${SENTINELS - 1}`
+  const follows = (it: Known): boolean =>
+    it["flags"] === "slave" && it["master-link-status"] === "ok" && it["master-port"] === master["port"]
+  return isWhole && replicas.length === 2 && replicas.every(follows) ? master["port"] : undefined
+}
+
+interface Sentinel {
+  /** Sends it `SENTINEL command main`. */
+  readonly ask: (command: string) => Promise<unknown>
+}
+
+/** What a Sentinel says of a server. */
+type Known = { readonly [name: string]: string }

@@ -40,8 +40,7 @@ export async function startRedis({
 } = {}): Promise<OwnRedis> {
   const folder = await mkdtemp(join(tmpdir(), "hookline-redis-"))
   const port = await freePort()
-  const login = password === undefined ? "" : `:${encodeURIComponent(password)}@`
-  const url = `redis${tls === undefined ? "" : "s"}://${login}127.0.0.1:${port}`
+  const url = redisUrl(port, password, tls)
   const program = SERVERS.map((name) => Bun.which(name)).find((it) => it !== null)!
   const durable = "--appendonly yes --appendfsync always --save"
   const command = [
@@ -54,19 +53,7 @@ export async function startRedis({
   ]
   let server: Bun.Subprocess
 
-  const send = async (command: string, ...args: string[]): Promise<unknown> => {
-    const client = new RedisClient(url, {
-      autoReconnect: false,
-      enableOfflineQueue: false,
-      ...(tls === undefined ? {} : { tls: { ca: await Bun.file(tls.ca).text() } }),
-    })
-    try {
-      await client.connect()
-      return (await client.send(command, args)) as unknown
-    } finally {
-      client.close()
-    }
-  }
+  const send = (command: string, ...args: string[]): Promise<unknown> => sendOnce(url, tls, command, ...args)
   const start = async (): Promise<void> => {
     server = Bun.spawn(endingWithThisProcess(...command), { stdout: "ignore", stderr: "inherit" })
     await untilAnswers(server, async () => (await send("PING")) === "PONG")
@@ -87,6 +74,32 @@ export async function startRedis({
       await kill()
       await rm(folder, { recursive: true })
     },
+  }
+}
+
+/** Of a server on this machine. */
+export function redisUrl(port: number, password: string | undefined, tls: RedisTls | undefined): string {
+  const login = password === undefined ? "" : `:${encodeURIComponent(password)}@`
+  return `redis${tls === undefined ? "" : "s"}://${login}127.0.0.1:${port}`
+}
+
+/** Sends a command on a connection of its own, and resolves with the answer. */
+export async function sendOnce(
+  url: string,
+  tls: RedisTls | undefined,
+  command: string,
+  ...args: string[]
+): Promise<unknown> {
+  const client = new RedisClient(url, {
+    autoReconnect: false,
+    enableOfflineQueue: false,
+    ...(tls === undefined ? {} : { tls: { ca: await Bun.file(tls.ca).text() } }),
+  })
+  try {
+    await client.connect()
+    return (await client.send(command, args)) as unknown
+  } finally {
+    client.close()
   }
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { copyFileSync } from "node:fs"
 import { join } from "node:path"
 import { compare } from "../support/findings.ts"
@@ -10,8 +10,6 @@ import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
 import { freePort } from "../support/ports.ts"
 import { eventsInKafka, onKafka } from "../support/webhook-service.ts"
-
-setDefaultTimeout(120_000)
 
 const readyz = async ({ adminUrl }: RunningHookline): Promise<{ code: number; answer: unknown }> => {
   const answer = await fetch(`${adminUrl}/readyz`)

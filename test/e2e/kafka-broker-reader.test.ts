@@ -5,6 +5,7 @@ import type { LogReader, OffsetRange, StoredRecord } from "../../src/brokers/bro
 import { lastRecords } from "../../src/brokers/records-before.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
+import { HANG_MS, PATIENT_MS } from "../support/hang.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
 import { createTopic, freshTopic, kafkaForTests, administer } from "../support/kafka.ts"
 
@@ -17,7 +18,7 @@ async function publish(topic: string, values: readonly string[], keyed = false):
     const key = keyed ? Buffer.from(value) : undefined
     await broker.publish(
       { topic, key, value: Buffer.from(value), headers: [["n", Buffer.from(value)]] },
-      steadyMs() + 10_000,
+      steadyMs() + PATIENT_MS,
     )
   }
 }
@@ -38,7 +39,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     await using broker = openTestBroker(kafka!)
     await Promise.all(
       ["a", "b", "c", "d"].map((value) =>
-        broker.publish({ topic, value: Buffer.from(value) }, steadyMs() + 10_000),
+        broker.publish({ topic, value: Buffer.from(value) }, steadyMs() + PATIENT_MS),
       ),
     )
     expect(broker.batches).toEqual([4])
@@ -56,7 +57,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     for (let n = 0; n < count; n++) {
       const key = Buffer.from(`${(n * 7) % 11}`)
       const timestampMs = firstMs + n * 1000
-      await broker.publish({ topic, key, value: Buffer.from(`${n}`), timestampMs }, steadyMs() + 10_000)
+      await broker.publish({ topic, key, value: Buffer.from(`${n}`), timestampMs }, steadyMs() + PATIENT_MS)
     }
     const signal = new AbortController().signal
     const numbers = async (ranges: readonly OffsetRange[]): Promise<number[]> => {
@@ -95,10 +96,9 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     const missed = (range: OffsetRange): void => void missing.push(range)
     const read = async (first: number, end: number): Promise<string[]> => {
       const ranges = [{ partition: 0, first, end }]
-      const options = { retries: false, signal: AbortSignal.timeout(3000), missed }
+      const options = { retries: false, signal: AbortSignal.timeout(HANG_MS), missed }
       return (await Array.fromAsync(reader.read(topic, ranges, options))).map(text)
     }
-    const began = steadyMs()
     expect(await read(0, 4)).toEqual(["c", "d"])
     expect(await read(10, 12)).toEqual([])
     expect(await read(0, 1)).toEqual([])
@@ -107,7 +107,6 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
       [10, 12],
       [0, 1],
     ])
-    expect(steadyMs() - began).toBeLessThan(2500)
   })
 
   test("leaves out the records of aborted transactions, and waits for those of open ones", async () => {
@@ -173,7 +172,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
       const sinceMs = Date.now()
       const finding = reader.ranges(topic, { sinceMs })
       await Bun.sleep(round % 6)
-      const { offset } = await broker.publish({ topic, value: Buffer.from("a") }, steadyMs() + 10_000)
+      const { offset } = await broker.publish({ topic, value: Buffer.from("a") }, steadyMs() + PATIENT_MS)
       // whoever follows continues from there
       expect((await finding)[0]!.first).toBeLessThanOrEqual(offset)
     }
@@ -186,7 +185,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     const stop = new AbortController()
     const ranges = [{ partition: 0, first: 5, end: Number.POSITIVE_INFINITY }]
     const seen: string[] = []
-    setTimeout(() => stop.abort(), 3000).unref()
+    setTimeout(() => stop.abort(), HANG_MS).unref()
     for await (const record of reader.read(topic, ranges, { retries: true, signal: stop.signal })) {
       seen.push(text(record))
       stop.abort()
@@ -209,7 +208,7 @@ describe.skipIf(kafka === undefined)("reading a Kafka topic", () => {
     await createTopic(kafka!, topic, { configs: { "message.timestamp.type": "LogAppendTime" } })
     await using broker = openTestBroker(kafka!)
     const value = Buffer.from("a")
-    await broker.publish({ topic, value, timestampMs: Date.now() - 3_600_000 }, steadyMs() + 10_000)
+    await broker.publish({ topic, value, timestampMs: Date.now() - 3_600_000 }, steadyMs() + PATIENT_MS)
     const [record] = await readAll(topic, "beginning")
     expect(Math.abs(record!.timestampMs - Date.now())).toBeLessThan(60_000)
   })

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test"
 import { steadyMs } from "../../src/clock/clock.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import { createTopic, deleteTopic, freshTopic, kafkaForTests, topicNames } from "../support/kafka.ts"
 
 const kafka = await kafkaForTests()
-const soon = (ms = 20_000): number => steadyMs() + ms
+const soon = (): number => steadyMs() + PATIENT_MS
 const value = (text: string): Buffer => Buffer.from(text)
 
 describe.skipIf(kafka === undefined || !hasKcat())("publishing to Kafka", () => {

@@ -11,6 +11,7 @@ import { BrokerTarget } from "../../src/replay/broker-target.ts"
 import { ReplayJob } from "../../src/replay/job.ts"
 import type { ReplayProgress } from "../../src/replay/progress.ts"
 import { selectRecords } from "../../src/replay/range.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { kafkaOptions, openTestBroker } from "../support/kafka-options.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
@@ -25,7 +26,7 @@ describe.skipIf(kafka === undefined)("replaying a Kafka topic", () => {
   /** Publishes records in batches as they come, and returns them as they are read. */
   async function fill(topic: string, records: readonly Omit<Record, "topic">[]): Promise<StoredRecord[]> {
     await using broker = openTestBroker(kafka!)
-    await Promise.all(records.map((one) => broker.publish({ topic, ...one }, steadyMs() + 20_000)))
+    await Promise.all(records.map((one) => broker.publish({ topic, ...one }, steadyMs() + PATIENT_MS)))
     return read(topic)
   }
 

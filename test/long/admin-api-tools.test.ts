@@ -66,5 +66,4 @@ test.skipIf(!(await schemathesis.areHere()))(
     expect(stdout).toContain(`${all - live} selected / ${all} total`)
     expect(status, stdout).toBe(0)
   },
-  300_000,
 )

@@ -1,4 +1,4 @@
-import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
@@ -8,8 +8,6 @@ import { textOf } from "../support/documents.ts"
 import { startHookline, folderOfTests } from "../support/hookline.ts"
 
 // The recipes of CONTRIBUTING.md, each followed with an example in a copy of the checkout.
-
-setDefaultTimeout(300_000)
 
 const ROOT = join(import.meta.dir, "../..")
 const folder = folderOfTests()
@@ -309,7 +307,7 @@ import { fault, onLog, restarted } from "../support/fault.ts"
 
 test("Hookline on an embedded log killed twice under load: nothing acknowledged is lost", async () => {
   await fault("example: Hookline on its log killed twice", onLog(), restarted(2))
-}, 60_000)
+})
 `,
       ],
       ["test/run.ts", '  "embedded-disk",\n', '  "embedded-disk",\n  "example-stopped",\n'],

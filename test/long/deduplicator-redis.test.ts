@@ -11,14 +11,15 @@ import {
   validator,
   webHookSource,
 } from "../../src/index.ts"
+import { LATE_MS } from "../support/findings.ts"
 import { reload, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
 import { hasRedis, startRedis, type OwnRedis } from "../support/redis.ts"
 
-/** What an answer may be late by, and what a request takes on a busy machine beside it. */
-const LATE_MS = 100 + 900
+/** Long enough for what a busy machine does meanwhile. */
+const DEADLINE_MS = 5000
 
 describe.skipIf(!hasRedis())("two replicas on one Redis", () => {
   const folder = temporaryFolder()
@@ -93,14 +94,14 @@ describe.skipIf(!hasRedis())("two replicas on one Redis", () => {
   })
 
   test("who waits is answered 503 at the own deadline, and a claim is over a while after its event's deadline", async () => {
-    await start({ deliveryTimeoutMs: 400 })
+    await start({ deliveryTimeoutMs: DEADLINE_MS })
     const [a, b] = replicas as [Replica, Replica]
     const release = a.hold()
     const first = a.post("stuck")
     await a.holds()
     const [key] = (await redis.send("KEYS", "hookline:dedupe:*")) as string[]
     const claim = (await redis.send("GET", key!)) as string
-    expect(await redis.send("PTTL", key!)).toBeWithin(1, 400 + 5000 + 1)
+    expect(await redis.send("PTTL", key!)).toBeWithin(1, DEADLINE_MS + 5000 + 1)
     release("refuse")
     expect(await first).toBe(422)
 
@@ -108,7 +109,7 @@ describe.skipIf(!hasRedis())("two replicas on one Redis", () => {
     await redis.send("SET", key!, claim, "PX", "60000")
     const began = performance.now()
     expect(await b.post("stuck")).toBe(503)
-    expect(performance.now() - began).toBeWithin(350, 400 + LATE_MS)
+    expect(performance.now() - began).toBeWithin(DEADLINE_MS - 50, DEADLINE_MS + LATE_MS)
     await redis.send("PEXPIRE", key!, "1")
     expect(await b.post("stuck")).toBe(200)
     expect(await a.post("stuck")).toBe(200)

@@ -461,7 +461,7 @@ topic = payments
       for (const reason of reasons)
         expect([cases[at], wrong]).toEqual([cases[at], expect.stringContaining(reason)])
     }
-  }, 300_000)
+  })
 
   test("renders every combination of its optional objects", async () => {
     const optional = {
@@ -479,7 +479,7 @@ topic = payments
     )
     for (const [at, { wrong }] of (await charts(cases)).entries())
       expect([cases[at], wrong]).toEqual([cases[at], null])
-  }, 300_000)
+  })
 
   test("gives the disk of a pod that is gone the name and path by which docs/deploying.md drains it", async () => {
     const block = blocksOf("docs/deploying.md").find(({ text }) => text.includes("kind: Pod"))!

@@ -144,5 +144,4 @@ ${fails("test -e /usr/bin/hookline")}`,
     expect(status, output).toBe(0)
     expect(output).toContain("5 to be forwarded")
   },
-  300_000,
 )

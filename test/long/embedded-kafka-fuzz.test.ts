@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test"
 import { pino } from "pino"
 import { steadyMs } from "../../src/clock/clock.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { random, someOf, writeRequest } from "../support/kafka-messages.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { openEmbedded, type EmbeddedBroker } from "../../src/brokers/embedded/broker.ts"
@@ -32,7 +33,7 @@ beforeAll(async () => {
   )
   const value = Buffer.from("{}")
   for (let n = 0; n < 3; n++)
-    await broker.publish({ topic: "webhooks", key: undefined, value }, steadyMs() + 5000)
+    await broker.publish({ topic: "webhooks", key: undefined, value }, steadyMs() + PATIENT_MS)
   const groups: Groups = new Groups({
     write: () => queueMicrotask(() => groups.written(true)),
     expired: (ids) => expect(ids).toEqual([]),
@@ -111,4 +112,4 @@ test(`${FRAMES} mutated requests are answered, or have no header`, async () => {
   expect(faults).toEqual([])
   expect(answers).toBeGreaterThan(FRAMES * 0.8)
   expect(malformed).toBeLessThan(FRAMES * 0.05)
-}, 300_000)
+})

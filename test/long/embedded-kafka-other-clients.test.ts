@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { randomUUID } from "node:crypto"
 import {
   buildFranzGo,
@@ -12,9 +12,6 @@ import { makeCertificates, type Certificates } from "../support/kafka-certificat
 import type { RunningConsumer } from "../support/kafka-clients.ts"
 import { freePorts } from "../support/ports.ts"
 import { skipsFor } from "../support/tools.ts"
-
-// virtual machines and compilers
-setDefaultTimeout(30_000)
 
 /** The logs: with no users, with several partitions, with users, and by TLS too. */
 const LOGS = ["open", "parts", "users", "tls"] as const
@@ -71,7 +68,7 @@ ${embedded("open")}${embedded("parts", "partitions = 2")}${embedded("users", kno
 ${embedded("tls", `${known}\nkafka_tls_certificate = ${certificate}\nkafka_tls_key = ${key}`)}`
   // its listeners are open when it has started
   running = await startHookline(configuration, { folder: folder.path })
-}, 120_000)
+})
 afterAll(async () => {
   await running.stop()
   await kafka?.stop()
@@ -179,25 +176,21 @@ for (const [at, client] of CLIENT_PROGRAMS.entries()) {
     })
 
     // its program and settings stay, but for the bootstrap address
-    test.skipIf(!hasKafka)(
-      "from Kafka and back",
-      async () => {
-        const group = randomUUID()
-        const all = { open: [] as string[], kafka: [] as string[] }
-        const read = async (where: "open" | "kafka"): Promise<void> => {
-          const id = await post(where)
-          await using consumer = client.start(settings(where, { group }))
-          await consumer.said(key(id))
-          if (client.leavesToCommit) await consumer.end("SIGTERM")
-          all[where].push(...keysOf(consumer))
-        }
-        for (const where of ["kafka", "kafka", "open", "open", "kafka"] as const) await read(where)
-        // every record once, in each place
-        for (const keys of Object.values(all)) expect(keys).toEqual([...new Set(keys)])
-        expect(all.kafka.length).toBeGreaterThanOrEqual(3)
-      },
-      60_000,
-    )
+    test.skipIf(!hasKafka)("from Kafka and back", async () => {
+      const group = randomUUID()
+      const all = { open: [] as string[], kafka: [] as string[] }
+      const read = async (where: "open" | "kafka"): Promise<void> => {
+        const id = await post(where)
+        await using consumer = client.start(settings(where, { group }))
+        await consumer.said(key(id))
+        if (client.leavesToCommit) await consumer.end("SIGTERM")
+        all[where].push(...keysOf(consumer))
+      }
+      for (const where of ["kafka", "kafka", "open", "open", "kafka"] as const) await read(where)
+      // every record once, in each place
+      for (const keys of Object.values(all)) expect(keys).toEqual([...new Set(keys)])
+      expect(all.kafka.length).toBeGreaterThanOrEqual(3)
+    })
 
     if (client.hasStaticMembers)
       test("static member", async () => {

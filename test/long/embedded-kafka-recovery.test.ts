@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { CLIENT_PROGRAMS, type ClientProgram } from "../support/client-programs.ts"
@@ -6,8 +6,6 @@ import { startHookline, temporaryFolder, type RunningHookline } from "../support
 import { isListening, kafkaAddressOf, readableLog, type RunningConsumer } from "../support/kafka-clients.ts"
 import { freePorts } from "../support/ports.ts"
 import { CLI } from "../support/program.ts"
-
-setDefaultTimeout(90_000)
 
 const KILLS = 3
 const CRASHES = 2
@@ -144,7 +142,11 @@ describe.each(clients.map((client) => [client.name, client] as const))("%s", (_,
     await using consumer = joinGroup(client, "billing")
     await consumer.said(key(first))
     await consumer.said(key(await post()))
-    expect(running.log.filter(({ level }) => level === "warn").map(({ msg }) => msg)).toEqual([
+    // beside what it may say of the disk of a busy machine
+    const warnings = running.log.filter(
+      ({ level, msg }) => level === "warn" && !msg.startsWith("the disk of"),
+    )
+    expect(warnings.map(({ msg }) => msg)).toEqual([
       expect.stringContaining("kafka_listen: every user of this machine"),
       expect.stringContaining("the consumer groups are of another log"),
     ])

@@ -1,11 +1,9 @@
-import { beforeAll, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, expect, test } from "bun:test"
 import { sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { canStartKafka } from "../support/kafka.ts"
 import { kafkaAddressOf, kafkaTool, readableLog } from "../support/kafka-clients.ts"
 
 // each tool starts a virtual machine
-setDefaultTimeout(120_000)
-
 const folder = temporaryFolder()
 const configuration = readableLog("kafka_listen = 127.0.0.1:0\nretention = 7d")
 const running = sharedByTests(() => startHookline(configuration, { folder: folder.path }), folder)
@@ -47,7 +45,7 @@ test.skipIf(!(await canStartKafka()))(
     )
     expect(grown.stdout).toContain("raise partitions of the connection")
 
-    const topic = ["--topic", "webhooks", "--group", "new", "--timeout-ms", "10000"]
+    const topic = ["--topic", "webhooks", "--group", "new", "--timeout-ms", "60000"]
     const protocol = ["--consumer-property", "group.protocol=consumer"]
     const joined = await kafkaTool("consumer.ConsoleConsumer", address, ...topic, ...protocol)
     expect(`${joined.stdout}${joined.stderr}`).toContain("Set group.protocol=classic")

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite"
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { fillLog, openLog, recordsInLog } from "../support/embedded-log.ts"
@@ -8,8 +8,6 @@ import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand, type RunningCommand } from "../support/running-command.ts"
-
-setDefaultTimeout(90_000)
 
 const CONFIGURATION = `[connection:log]
 directory = log

@@ -44,5 +44,4 @@ test.each([
     await running.logged((line) => line.msg === "reloading" && running.log.indexOf(line) >= before)
     expect(await running.stop()).toBe(0)
   },
-  60_000,
 )

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { AclOperations, AclPermissionTypes, ResourcePatternTypes, ResourceTypes } from "@platformatic/kafka"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { folderOfTests } from "../support/hookline.ts"
 import { makeCertificates, type Certificates } from "../support/kafka-certificates.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
@@ -76,7 +77,7 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
     const stopping = new AbortController()
     const publishing = Array.from({ length: 8 }, async () => {
       while (!stopping.signal.aborted) {
-        await broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + 5000)
+        await broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + PATIENT_MS)
         count++
       }
     })
@@ -99,7 +100,9 @@ describe.skipIf(!(await canStartKafka()))("a Kafka that wants client certificate
     replace(given.ssl_certificate_location, client.certificate)
     replace(given.ssl_key_location, client.key)
     await using other = open()
-    await expect(other.publish({ topic, value: Buffer.from("v") }, steadyMs() + 5000)).rejects.toMatchObject({
+    await expect(
+      other.publish({ topic, value: Buffer.from("v") }, steadyMs() + PATIENT_MS),
+    ).rejects.toMatchObject({
       code: "refused",
     })
   })

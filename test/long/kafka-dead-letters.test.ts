@@ -12,7 +12,7 @@ describe.skipIf(!available)("dead letters on Kafka", () => {
   beforeAll(async () => {
     kafka = await startStrictKafka(["pay", "pay.dead", "late"])
     running = await startHookline(
-      `[connection:kafka]\nbootstrap_servers = ${kafka.bootstrapServers}\ndelivery_timeout = 1s
+      `[connection:kafka]\nbootstrap_servers = ${kafka.bootstrapServers}\ndelivery_timeout = 10s
 ${deadLettered("pay")}${deadLettered("late")}`,
       { folder: folder.path },
     )

@@ -19,7 +19,7 @@ describe.skipIf(!available)("a list that is split before Kafka", () => {
     await using running = await startHookline(
       `[connection:kafka]
 bootstrap_servers = ${kafka.bootstrapServers}
-delivery_timeout = 1s
+delivery_timeout = 5s
 [pipeline:items:WebHookSource]
 max_body_bytes = 4MiB
 [pipeline:items:Decoder]

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { folderOfTests } from "../support/hookline.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import { openTestBroker } from "../support/kafka-options.ts"
@@ -14,7 +15,7 @@ const SECRET =
 const MAX_REQUEST_BYTES = 1_046_528
 const MAX_MESSAGE_BYTES = 1_048_576
 /** Instead of 4 minutes. */
-const IDLE_MS = 1500
+const IDLE_MS = 6000
 
 describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka with the limits of Azure Event Hubs", () => {
   let kafka: OwnKafka
@@ -60,7 +61,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka with the limits
   const open = (more: Partial<KafkaOptions> = {}) =>
     openTestBroker({ bootstrapServers: [proxy.address] }, { ...given, ...more })
   const publish = (broker: ReturnType<typeof open>, bytes: number) =>
-    broker.publish({ topic, value: Buffer.alloc(bytes, "x") }, steadyMs() + 10_000)
+    broker.publish({ topic, value: Buffer.alloc(bytes, "x") }, steadyMs() + PATIENT_MS)
 
   test("gets requests below its limit, by the defaults, however large the events are together", async () => {
     const before = (await readWithKcat(kafka, topic)).length
@@ -83,7 +84,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka with the limits
     for (let i = 0; i < 3; i++) {
       const closed = proxy.closedByBroker
       await Bun.sleep(2 * IDLE_MS)
-      await broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + 1000)
+      await broker.publish({ topic, value: Buffer.from("v") }, steadyMs() + PATIENT_MS)
       expect(proxy.closedByBroker).toBe(closed)
     }
     expect(broker.log.filter(({ level }) => level !== "info")).toEqual([])

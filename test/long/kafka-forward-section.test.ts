@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import {
   hookline,
@@ -7,14 +7,13 @@ import {
   type LogLine,
   type RunningHookline,
 } from "../support/hookline.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { canStartKafka, createTopic, deleteTopic, freshTopic } from "../support/kafka.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import type { ConsumerGroups } from "../../src/admin/api/shapes.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { Receiver } from "../support/receiver.ts"
-
-setDefaultTimeout(120_000)
 
 const available = await canStartKafka()
 describe.skipIf(!available)("[forward:…] on Kafka", () => {
@@ -54,7 +53,7 @@ ${more}`
     const fill = async (count: number): Promise<void> => {
       await using broker = openTestBroker(kafka)
       for (let n = 0; n < count; n++)
-        await broker.publish({ topic, value: Buffer.from("{}") }, steadyMs() + 30_000)
+        await broker.publish({ topic, value: Buffer.from("{}") }, steadyMs() + PATIENT_MS)
     }
     const again = async (count: number): Promise<void> => {
       receiver.all.length = 0

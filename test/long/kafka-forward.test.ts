@@ -1,14 +1,13 @@
-import { beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { folderOfTests, hookline } from "../support/hookline.ts"
 import { openTestBroker } from "../support/kafka-options.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { administer, canStartKafka, createTopic, deleteTopic, freshTopic } from "../support/kafka.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand, type RunningCommand } from "../support/running-command.ts"
-
-setDefaultTimeout(90_000)
 
 const available = await canStartKafka()
 describe.skipIf(!available)("a forward of a Kafka topic", () => {
@@ -32,7 +31,7 @@ describe.skipIf(!available)("a forward of a Kafka topic", () => {
     const all = Array.from({ length: count }, () => {
       const n = published++
       const record = { topic, key: Buffer.from(`k${n % 50}`), value: Buffer.from(`{"type":"t","n":${n}}`) }
-      return broker.publish(record, steadyMs() + 20_000)
+      return broker.publish(record, steadyMs() + PATIENT_MS)
     })
     await Promise.all(all)
   }

@@ -55,7 +55,7 @@ describe.skipIf(!(await canStartKafka()))("what a service on Kafka counts", () =
     async (workers) => {
       const verifier = `[pipeline:webhooks:Verifier]\nprovider = github\nsecret = ${SECRET}`
       const port = workers === 1 ? 0 : await freePort()
-      await start(`${workers}-processes`, "delivery_timeout = 20s", { port, workers }, verifier)
+      await start(`${workers}-processes`, "delivery_timeout = 1m", { port, workers }, verifier)
       const signature = `sha256=${createHmac("sha256", SECRET).update(BODY).digest("hex")}`
       const signed = (): Promise<Response> => post(BODY, { "X-Hub-Signature-256": signature })
       const several = (count: number): Promise<number[]> =>
@@ -108,7 +108,7 @@ describe.skipIf(!(await canStartKafka()))("what a service on Kafka counts", () =
   )
 
   test("the spool's depth and age, and what was spooled and forwarded", async () => {
-    await start("spool", "delivery_timeout = 3s\nspool = spool.sqlite\nspool_max_bytes = 1MiB")
+    await start("spool", "delivery_timeout = 10s\nspool = spool.sqlite\nspool_max_bytes = 1MiB")
     // events that come before Kafka has answered are spooled, too
     await until("the broker is ready", async () => (await value("hookline_spool_broker_ready", broker)) === 1)
     expect((await post()).status).toBe(200)

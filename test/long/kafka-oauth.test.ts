@@ -6,6 +6,7 @@ import { readTopic } from "../../src/brokers/read-topic.ts"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { hookline, temporaryFolder } from "../support/hookline.ts"
 import { kafkaOptions, openTestBroker, until } from "../support/kafka-options.ts"
 import { openProxy, type Proxy } from "../support/kafka-proxy.ts"
@@ -14,7 +15,8 @@ import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
 import { AUDIENCE, startTokenServer, takesTokens, type TokenServer } from "../support/token-server.ts"
 
-const REAUTHENTICATE_MS = 1500
+/** Authenticated again after 0.8 of it: the rest is what a busy machine may be late by. */
+const REAUTHENTICATE_MS = 8000
 const SECRET = "obviously-fake secret/of a client"
 
 describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants access tokens", () => {
@@ -59,8 +61,8 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants acce
   })
   const open = (more?: Partial<KafkaOptions>) =>
     openTestBroker({ bootstrapServers: [proxy.address] }, oauth(more))
-  const publish = (broker: ReturnType<typeof open>, topic: string, text = "v", withinMs = 10_000) =>
-    broker.publish({ topic, value: Buffer.from(text) }, steadyMs() + withinMs)
+  const publish = (broker: ReturnType<typeof open>, topic: string, text = "v") =>
+    broker.publish({ topic, value: Buffer.from(text) }, steadyMs() + PATIENT_MS)
   async function topicOf(): Promise<string> {
     const topic = freshTopic("oauth")
     await createTopic(kafka, topic)
@@ -117,22 +119,23 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants acce
   test("is published to on the same connections while they authenticate again and again, with tokens renewed one at a time", async () => {
     const topic = await topicOf()
     // a broker lets no client authenticate twice a second, and a session ends with its token
-    tokens.lifetimeS = 6
+    tokens.lifetimeS = 20
     const before = tokens.requests.length
     await using broker = open()
     await publish(broker, topic)
     const opened = proxy.opened
-    const end = steadyMs() + 8 * REAUTHENTICATE_MS
+    const beganMs = steadyMs()
     let count = 1
     const publishAll = async (): Promise<void> => {
-      while (steadyMs() < end) await publish(broker, topic, `${count++}`, 1000)
+      while (steadyMs() < beganMs + 2.5 * REAUTHENTICATE_MS || tokens.requests.length < before + 3)
+        await publish(broker, topic, `${count++}`)
     }
     await Promise.all(Array.from({ length: 8 }, publishAll))
     tokens.lifetimeS = 300
     expect(new Set((await readWithKcat(kafka, topic)).map(({ value }) => value.toString())).size).toBe(count)
     expect(proxy.opened).toBe(opened)
     // each is renewed after 0.7 of its lifetime
-    expect(tokens.requests.length - before).toBeWithin(3, 5)
+    expect(tokens.requests.length - before).toBeLessThan(3 + (steadyMs() - beganMs) / 8000)
     expect(tokens.most).toBe(1)
     expect(broker.log.filter(({ level }) => level !== "info")).toEqual([])
   })
@@ -141,40 +144,44 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants acce
     const topic = await topicOf()
     const abort = new AbortController()
     const reader = openKafkaReader(kafkaOptions([proxy.address], oauth()))
-    const reading = Array.fromAsync(
-      reader.read(topic, [{ partition: 0, first: 0, end: Number.POSITIVE_INFINITY }], {
-        retries: false,
-        signal: abort.signal,
-      }),
-    )
+    const reading = (async () => {
+      const ranges = [{ partition: 0, first: 0, end: Number.POSITIVE_INFINITY }]
+      const values: string[] = []
+      for await (const { value } of reader.read(topic, ranges, { retries: false, signal: abort.signal })) {
+        values.push(Buffer.from(value).toString())
+        if (values.at(-1) === "last") abort.abort()
+      }
+      return values
+    })()
     await using broker = open()
     await publish(broker, topic, "first")
     await Bun.sleep(4 * REAUTHENTICATE_MS)
     await publish(broker, topic, "last")
-    await Bun.sleep(500)
-    abort.abort()
-    expect((await reading).map(({ value }) => Buffer.from(value).toString())).toEqual(["first", "last"])
+    expect(await reading).toEqual(["first", "last"])
     await reader.close()
   })
 
   test("is published to with the current token while the token endpoint fails, and with the next once it recovers", async () => {
     const topic = await topicOf()
-    tokens.lifetimeS = 8
+    tokens.lifetimeS = 16
     await using broker = open()
     await publish(broker, topic)
     tokens.refuses = { status: 503, body: "busy" }
     await until("logged", () => broker.log.some(({ msg }) => msg === "access token not renewed; retrying"))
     const asked = tokens.requests.length
-    const end = steadyMs() + 600
-    while (steadyMs() < end) await publish(broker, topic, "v", 1000)
+    const loggedMs = steadyMs()
+    let published = 0
+    for (; steadyMs() < loggedMs + 600; published++) await publish(broker, topic)
     // back-off: not once for each event or connection
-    expect(tokens.requests.length - asked).toBeLessThanOrEqual(3)
+    const elapsedMs = steadyMs() - loggedMs
+    expect(published).toBeGreaterThan(0)
+    expect(tokens.requests.length - asked).toBeLessThanOrEqual(2 + elapsedMs / 600)
     // the broker may close the session first: the token's end is in whole seconds
     const expired = /^Kafka unavailable: token endpoint http:\S+\/token: HTTP 503$/
     await until("not ready", () => expired.test(String(broker.ready())))
     tokens.lifetimeS = 300
     tokens.refuses = undefined
-    await publish(broker, topic, "v", 15_000)
+    await publish(broker, topic)
     await until("renewal is logged", () => broker.log.some(({ msg }) => msg === "access token renewed"))
     const texts = broker.log.filter(({ level }) => level !== "info").map(({ msg }) => msg)
     expect(new Set(texts)).toEqual(
@@ -202,7 +209,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants acce
     await until("a reason", () => /authentication failed/.test(String(broker.ready())))
     expect(broker.ready()).toContain("the broker rejects the access token: compare its issuer, audience")
     tokens.audience = AUDIENCE
-    await publish(broker, await topicOf(), "v", 25_000)
+    await publish(broker, await topicOf())
   })
 
   test("check --connect says what the token endpoint answers", async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test"
+import { describe, expect, test } from "bun:test"
 import { readdirSync } from "node:fs"
 import { GITHUB_SECRET, GitHubHook } from "../support/github-hook.ts"
 import { startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
@@ -7,8 +7,6 @@ import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
 import { childrenOf, metricOf, sum } from "../support/worker-processes.ts"
 import { workersConf } from "../support/workers-configuration.ts"
-
-setDefaultTimeout(120_000)
 
 const SILENT = "no event has come for longer than expect_every"
 const COME = "events come again"

@@ -44,7 +44,7 @@ describe.skipIf(!available)("routing on a Kafka that creates no topics", () => {
     )
 
   test("a topic that is missing is named by /readyz from the start, or from its first event, until it exists", async () => {
-    await start("missing", `bootstrap_servers = ${kafka.bootstrapServers}\ndelivery_timeout = 1s`)
+    await start("missing", `bootstrap_servers = ${kafka.bootstrapServers}\ndelivery_timeout = 10s`)
     try {
       const before = await typesIn("hooks")
       await until("crm is reported", async () => (await readiness()).includes("crm"))

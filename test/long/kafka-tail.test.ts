@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { canBeRead } from "../support/can-be-read.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { openTestBroker } from "../support/kafka-options.ts"
@@ -22,7 +23,7 @@ test.skipIf(kafka === undefined)(
     await createTopic(kafka!, topic)
     await using broker = openTestBroker(kafka!)
     for (const n of [1, 2, 3])
-      await broker.publish({ topic, value: Buffer.from(`{"n":${n}}`) }, steadyMs() + 10_000)
+      await broker.publish({ topic, value: Buffer.from(`{"n":${n}}`) }, steadyMs() + PATIENT_MS)
     using folder = temporaryFolder()
     await using proxy = await openProxy()
     const conf = join(folder.path, "pipelines.conf")

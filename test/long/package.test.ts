@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { beforeAll, describe, expect, test } from "bun:test"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
@@ -8,8 +8,6 @@ import { freePort } from "../support/ports.ts"
 import { hasTestPackages } from "../support/tools.ts"
 
 // npm packs, builds and installs.
-setDefaultTimeout(120_000)
-
 const root = join(import.meta.dir, "../..")
 const folder = folderOfTests()
 const project = join(folder.path, "project")

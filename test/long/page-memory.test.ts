@@ -48,5 +48,4 @@ test.skipIf(!hasBrowser())(
       await browser.close()
     }
   },
-  180_000,
 )

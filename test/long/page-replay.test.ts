@@ -147,9 +147,9 @@ describe.skipIf(!hasBrowser())("Replay", () => {
   test("a slow replay shows its way, is paused, resumed and cancelled, also over a reload of the page", async () => {
     const { page } = await open("#/replay?connection=log&topic=payments")
     await page.getByRole("group", { name: "To" }).getByLabel("Topic", { exact: true }).fill("slow")
-    await page.getByLabel("Records a second").fill("2")
+    await page.getByLabel("Records a second").fill("1")
     await page.getByRole("button", { name: "Count the records" }).click()
-    await page.getByText("20 s at 2 a second").waitFor()
+    await page.getByText("40 s at 1 a second").waitFor()
     await started(page)
     const row = job(page, "log/payments → log/slow")
     await row.getByText(/\d s left/).waitFor()

@@ -64,7 +64,6 @@ test.skipIf(!hasBrowser())(
         await page.context().close()
       }
   },
-  90_000,
 )
 
 describe.skipIf(!hasBrowser())("an empty page", () => {

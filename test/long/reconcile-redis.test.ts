@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeEach, describe, expect, test } from "bun:test"
 import { mkdirSync } from "node:fs"
 import pino from "pino"
 import type { Overview } from "../../src/admin/api/shapes.ts"
@@ -17,9 +17,7 @@ import { valuesInLog } from "../support/log-values.ts"
 import { freePort } from "../support/ports.ts"
 import { hasRedis, startRedis, type OwnRedis } from "../support/redis.ts"
 
-setDefaultTimeout(120_000)
-
-const LEASE_MS = 600
+const LEASE_MS = 5000
 
 describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
   let redis: OwnRedis

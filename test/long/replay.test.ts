@@ -228,11 +228,15 @@ describe("a replay that ended early", () => {
     const args = ["--from", "here/in", "--to", receiver.url, "--where", "json:/n=*"]
     const sent = records.flatMap(({ value }, n) => (value.length > 4 ? [n] : []))
     for (const enough of [60, 120]) {
-      await using running = startReplay(...args, "--rate", "400")
+      // those after it wait for an answer
+      const never = new Promise<Response>(() => {})
+      receiver.answer = () => (receiver.all.length < enough ? new Response() : never)
+      await using running = startReplay(...args)
       await receiver.count(enough)
       running.signal("SIGKILL")
       expect(await running.exited).toBe("SIGKILL")
     }
+    receiver.answer = () => new Response()
     const { status, stdout, stderr } = await replay(...args)
     expect(status).toBe(0)
     expect(stderr).toMatch(
@@ -246,7 +250,7 @@ describe("a replay that ended early", () => {
   test("by an interrupt continues without a record twice", async () => {
     await using receiver = new Receiver()
     const args = ["--from", "here/in", "--to", receiver.url]
-    await using running = startReplay(...args, "--rate", "100")
+    await using running = startReplay(...args, "--rate", "20")
     await receiver.count(20)
     running.signal("SIGINT")
     expect(await running.exited).toBe(130)
@@ -264,7 +268,7 @@ describe("a replay that ended early", () => {
   test("is not continued by another under its name, and --restart drops it", async () => {
     await using receiver = new Receiver()
     const named = ["--to", `${receiver.url}?token=secret`, "--name", "mine"]
-    await using running = startReplay("--from", "here/in", ...named, "--rate", "100")
+    await using running = startReplay("--from", "here/in", ...named, "--rate", "5")
     await receiver.count(5)
     await using second = startReplay("--from", "here/in", ...named)
     expect(await second.exited).toBe(69)

@@ -8,6 +8,7 @@ import {
   validator,
   webHookSource,
 } from "../../src/index.ts"
+import { LATE_MS } from "../support/findings.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { hasOtlpReceiver, startOtlpReceiver, type ReceivedSpan } from "../support/otlp-receiver.ts"
@@ -406,7 +407,7 @@ test("a collector that never answers delays neither answers nor, for long, the s
   expect(Number(dropped)).toBe(3000 - 2048)
   const started = performance.now()
   expect(await running.stop()).toBe(0)
-  expect(performance.now() - started).toBeLessThan(6000)
+  expect(performance.now() - started).toBeLessThan(2000 + LATE_MS)
 })
 
 test("without [traces] endpoint what records spans is not loaded", async () => {

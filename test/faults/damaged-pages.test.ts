@@ -15,6 +15,7 @@ const EVENTS = 400
 
 const CONFIGURATION = `[connection:log]
 directory = log
+delivery_timeout = 1m
 kafka_listen = 127.0.0.1:0
 [pipeline:webhooks:WebHookSource]
 [pipeline:webhooks:BrokerSink]

@@ -4,7 +4,8 @@ import { join } from "node:path"
 import { pino } from "pino"
 import { openEmbedded } from "../../src/brokers/embedded/broker.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
-import { BACK_WITHIN_MS, fault, onLog } from "../support/fault.ts"
+import { fault, onLog } from "../support/fault.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 import { stopReader } from "../support/stopped-reader.ts"
@@ -26,11 +27,10 @@ afterAll(() => {
 })
 
 describe.skipIf(disk === undefined)("the disk of the embedded log", () => {
-  test("full, then with space again: nothing is lost or doubled, and it is written again within two seconds", async () => {
+  test("full, then with space again: nothing is lost or doubled, and it is written again", async () => {
     const directory = join(disk!.path, "log")
     const { findings } = await fault("disk of the embedded log full", onLog("", directory), {
       events: [300, 0],
-      backWithinMs: BACK_WITHIN_MS,
       async during({ senders, running, probe }) {
         disk!.fill(LEFT_BYTES)
         await senders.unavailable()
@@ -79,7 +79,6 @@ describe.skipIf(larger === undefined)("the nearly full disk of the embedded log"
     const directory = join(read!.path, "log")
     await fault("embedded log held by a stopped reader", onLog("", directory), {
       events: [100, 0],
-      backWithinMs: BACK_WITHIN_MS,
       async during({ senders, running, probe }) {
         const reader = await stopReader(join(directory, "log.sqlite"))
         const url = running.urls["webhooks"]!
@@ -109,7 +108,7 @@ async function writeBulk(directory: string, bytes: number): Promise<void> {
   const value = Buffer.alloc(4096, "x")
   for (let written = 0; written < bytes; written += MEBIBYTE) {
     const record = { topic: "bulk", value }
-    await Promise.all(Array.from({ length: 256 }, () => broker.publish(record, steadyMs() + 10_000)))
+    await Promise.all(Array.from({ length: 256 }, () => broker.publish(record, steadyMs() + PATIENT_MS)))
   }
   await broker.close()
 }

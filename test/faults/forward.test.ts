@@ -60,4 +60,4 @@ test(`a forward that is killed, stopped and put to sleep ${ROUNDS} times, with a
   expect(distinct).toEqual(Array.from({ length: acknowledged }, (_, n) => n))
   // the one under way at each end
   expect(findings.doubled).toBeLessThanOrEqual(ROUNDS)
-}, 120_000)
+})

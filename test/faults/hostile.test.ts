@@ -126,14 +126,19 @@ test("2,000 connections with half a header section, half a body or nothing leave
   const before = descriptors()
   await withstands("2,000 connections that say nothing more", async () => {
     const open: RawSocket[] = []
-    for (let n = 0; n < 2000; n++) open.push(await openSocket(port))
+    let over = 0
+    for (let n = 0; n < 2000; n++) {
+      const socket = await openSocket(port)
+      void socket.ended.then(() => over++)
+      open.push(socket)
+    }
     for (const [at, socket] of open.entries()) {
       const part = [begun(), `${post("Content-Length: 1000")}{`, ""][at % 3]!
       socket.send(part)
     }
     await expectHealthy()
-    // all of them are there at once, as far as Bun has not ended them for want of a header section
-    while (descriptors() < before + 1900) await Bun.sleep(10)
+    // all of them are there at once, as far as they have not been ended for want of a header section
+    while (descriptors() + over < before + 1900) await Bun.sleep(10)
     for (const socket of open) socket[Symbol.dispose]()
   })
   // what the connections of the healthy requests take may vary
@@ -153,7 +158,7 @@ interface Flood {
   readonly reads?: boolean
 }
 
-const STUCK_MS = 2000
+const STUCK_MS = 5000
 /** What a promise gives, or false when the other side had its time. */
 async function inTime<T>(promise: Promise<T>): Promise<T | false> {
   const { promise: late, resolve } = Promise.withResolvers<false>()
@@ -166,7 +171,7 @@ async function inTime<T>(promise: Promise<T>): Promise<T | false> {
 }
 
 /**
- * Sends as much as the other side takes, until it ends the connection, takes nothing for two seconds or has taken it all.
+ * Sends as much as the other side takes, until it ends the connection, takes nothing for five seconds or has taken it all.
  *
  * @returns how much it took, and the beginning of what it answered, a character a byte
  */
@@ -198,7 +203,7 @@ async function flood({ port, head, unit, mostBytes, reads = true }: Flood): Prom
     takenBytes += unit.length
   }
   // all may be sent before there was a turn to read
-  if (reads && !socket.destroyed) await inTime(Promise.race([answered.promise, end.promise]))
+  if (reads && !socket.destroyed) await Promise.race([answered.promise, end.promise])
   socket.destroy()
   return { takenBytes, answer }
 }

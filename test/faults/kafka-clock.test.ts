@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { steadyMs } from "../../src/clock/clock.ts"
-import { BACK_WITHIN_MS, fault, onNewTopic } from "../support/fault.ts"
+import { fault, onNewTopic } from "../support/fault.ts"
 import { folderOfTests } from "../support/hookline.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { canStartKafka } from "../support/kafka.ts"
@@ -28,7 +28,6 @@ describe.skipIf(clock === undefined || !available)("the clock set back an hour, 
     const { posted } = await fault("clock set back and ahead, Kafka", await onNewTopic(kafka), {
       deliveryTimeoutMs: DELIVERY_TIMEOUT_MS,
       env: clock!.env,
-      backWithinMs: BACK_WITHIN_MS,
       events: [300, 0],
       async during({ senders }) {
         let longestBackMs = 0

@@ -12,17 +12,16 @@ import {
   writeProduce,
   writeProduceAnswer,
 } from "../support/kafka-frames.ts"
+import { LATE_MS } from "../support/findings.ts"
+import { until } from "../support/kafka-options.ts"
 import { openInterceptor, type Interceptor, type Handling } from "../support/kafka-interceptor.ts"
 import { administer, canStartKafka, freshTopic, type TestKafka } from "../support/kafka.ts"
 import { keysOfEach } from "../support/keys.ts"
 import { withheldMs } from "../support/starvation.ts"
 
-const DELIVERY_TIMEOUT_MS = 3000
-const LATE_MS = 100
+const DELIVERY_TIMEOUT_MS = 10_000
 /** Whom no error concerns waits less than this. */
-const UNHINDERED_MS = 1000
-/** By when a spool has quarantined what is not taken. */
-const SETTLED_MS = 20_000
+const UNHINDERED_MS = DELIVERY_TIMEOUT_MS / 2
 
 interface Case {
   readonly name: string
@@ -138,13 +137,10 @@ ${connection}`
     const isQuarantined = (name: string): boolean =>
       running.log.some(({ msg, topic }) => msg.startsWith("QUARANTINED") && topic === topicOf(name))
     const final = CASES.filter(({ mayWait }) => !mayWait).map(({ name }) => name)
-    const stuck = (): string[] => final.filter((name) => !isQuarantined(name))
-    const endMs = steadyMs() + SETTLED_MS
-    while (stuck().length > 0 && steadyMs() < endMs) {
+    await until("what is not taken is quarantined", async () => {
       expect(wrong([await post(unhindered, TAKEN, 2)], ({ status }) => status === 200)).toEqual([])
-      await Bun.sleep(100)
-    }
-    expect(stuck()).toEqual([])
+      return final.every(isQuarantined)
+    })
     const unheardOf = running.log.find(
       ({ msg, topic }) => msg.startsWith("QUARANTINED") && topic === topicOf("UNHEARD_OF"),
     )
@@ -158,10 +154,8 @@ ${connection}`
         return taken! < 1 || (refused! < 1 && !isQuarantined(name))
       })
     }
-    const allMs = steadyMs() + SETTLED_MS
-    while ((await missing()).length > 0 && steadyMs() < allMs) await Bun.sleep(100)
-    expect(await missing()).toEqual([])
-  }, 90_000)
+    await until("the others are there", async () => (await missing()).length === 0)
+  })
 })
 
 /** How many records each partition of some topics has, by the topic's name. */

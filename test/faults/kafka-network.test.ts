@@ -29,5 +29,5 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("the network between Hoo
         return longestBackMs
       },
     })
-  }, 120_000)
+  })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { fault, onNewTopic } from "../support/fault.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { isFull } from "../support/fault-table.ts"
 import type { Findings } from "../support/findings.ts"
 import { kafkaForTests, setTopic } from "../support/kafka.ts"
@@ -24,6 +25,7 @@ async function poison(
 ): Promise<Findings> {
   const to = await onNewTopic(kafka!, { configs })
   const { posted, findings } = await fault(`${row}, ${ROUNDS} times`, to, {
+    deliveryTimeoutMs: PATIENT_MS,
     sending: { pauseMs: 1 },
     events: [300, 0],
     async during({ senders, running }) {

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test"
 import { partitionOf } from "../../src/brokers/murmur2.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { openTestBroker, until } from "../support/kafka-options.ts"
 import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { administer, canStartKafka, createTopic, freshTopic, setTopic } from "../support/kafka.ts"
 
-const soon = (ms = 20_000): number => steadyMs() + ms
+const soon = (): number => steadyMs() + PATIENT_MS
 const value = (text: string): Buffer => Buffer.from(text)
 
 describe.skipIf(!(await canStartKafka()) || !hasKcat())(
@@ -75,20 +76,16 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())(
       await using broker = openTestBroker(kafka)
       const topic = freshTopic("missing")
       const publish = (): Promise<unknown> => broker.publish({ topic, value: value("v") }, soon())
-      const began = steadyMs()
+      // and not by the deadline
       await expect(publish()).rejects.toMatchObject({
         code: "unavailable",
         message: expect.stringContaining(topic),
       })
-      expect(steadyMs() - began).toBeLessThan(3000)
-      const again = steadyMs()
-      await Promise.allSettled(Array.from({ length: 100 }, publish))
-      expect(steadyMs() - again).toBeLessThan(500)
+      const again = await Promise.allSettled(Array.from({ length: 100 }, publish))
+      for (const one of again) expect(one).toMatchObject({ reason: { code: "unavailable" } })
       expect(broker.log.filter(({ level }) => level === "error")).toHaveLength(1)
       await createTopic(kafka, topic)
-      const created = steadyMs()
       await until("taken", async () => (await Promise.allSettled([publish()]))[0].status === "fulfilled")
-      expect(steadyMs() - created).toBeLessThan(2500)
       expect(broker.log.filter(({ msg }) => msg.startsWith("topic available"))).toHaveLength(1)
       expect(await readWithKcat(kafka, topic)).toHaveLength(1)
     })

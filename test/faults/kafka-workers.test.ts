@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { PATIENT_MS } from "../support/hang.ts"
 import { compare } from "../support/findings.ts"
 import { temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
@@ -9,7 +10,6 @@ import { eventsInKafka, onKafka, serving, startService } from "../support/webhoo
 import { childrenOf, gone, metricOf, sum } from "../support/worker-processes.ts"
 
 const KEPT = { lost: 0, doubled: 0, disordered: 0, refusedAndFound: 0 }
-const TIMEOUT_MS = 2000
 
 const answered = (running: RunningHookline): Promise<Map<string, number>> =>
   metricOf(running, "hookline_worker_http_requests_total")
@@ -30,7 +30,7 @@ describe.skipIf(kafka === undefined)("two workers on Kafka", () => {
       folder: folder.path,
       connection: onKafka(kafka!),
       topic,
-      deliveryTimeoutMs: TIMEOUT_MS,
+      deliveryTimeoutMs: PATIENT_MS,
       port: await freePort(),
       workers: 2,
     })

@@ -22,7 +22,7 @@ import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
 import { eventsInKafka, serving, startService } from "../support/webhook-service.ts"
 
-const DELIVERY_TIMEOUT_MS = 2000
+const DELIVERY_TIMEOUT_MS = 10_000
 /** An error code that no version of Kafka has. */
 const UNHEARD_OF = 999
 

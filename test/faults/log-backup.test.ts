@@ -1,4 +1,4 @@
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, test } from "bun:test"
 import { Database } from "bun:sqlite"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -12,8 +12,6 @@ import { hasKcat } from "../support/kcat.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
 import { freePort } from "../support/ports.ts"
 import { PROGRAM } from "../support/program.ts"
-
-setDefaultTimeout(300_000)
 
 const folder = folderOfTests()
 
@@ -66,7 +64,7 @@ const count = (file: string, table: string): number =>
 /** Counts the rows of a table; the file may be in use. */
 function rowsOf(file: string, table: string): number {
   using db = new Database(file, { readonly: true })
-  db.run("PRAGMA busy_timeout = 5000")
+  db.run("PRAGMA busy_timeout = 60000")
   const isMade = db.query("SELECT 1 FROM sqlite_schema WHERE name = ?").get(table) !== null
   return isMade ? db.query<{ n: number }, []>(`SELECT count(*) AS n FROM ${table}`).get()!.n : 0
 }

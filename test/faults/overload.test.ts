@@ -57,5 +57,5 @@ describe.skipIf(!hasWrk())("overload of the embedded log", () => {
       clearInterval(dripping)
       for (const socket of slow) socket[Symbol.dispose]()
     }
-  }, 180_000)
+  })
 })

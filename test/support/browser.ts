@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url"
 import type { AxeResults } from "axe-core"
 import type { Browser, Page, Request } from "playwright-core"
+import { HANG_MS } from "./hang.ts"
 import { hasTestPackages, hasTools } from "./tools.ts"
 
 const PROGRAMS = ["chromium", "chromium-browser", "google-chrome"]
@@ -13,7 +14,7 @@ export const hasBrowser = (): boolean =>
 /** Starts Chromium without a window: `await using browser = await startBrowser()`. */
 export async function startBrowser(...args: string[]): Promise<Browser> {
   const { chromium } = await import("playwright-core")
-  return chromium.launch({ executablePath: program!, args })
+  return chromium.launch({ executablePath: program!, args, timeout: HANG_MS })
 }
 
 interface PageSettings {
@@ -42,6 +43,7 @@ export async function openPage(
     viewport: { width, height },
     permissions: ["clipboard-read", "clipboard-write"],
   })
+  context.setDefaultTimeout(HANG_MS)
   const page = await context.newPage()
   const faults: string[] = []
   const requests: Request[] = []

@@ -88,8 +88,11 @@ function countDisordered(logged: readonly Logged[]): number {
   return count
 }
 
-/** How much later than its deadline an event may be answered. */
-const LATE_MS = 100
+/**
+ * How much later than its deadline an event may be answered on a busy machine. That deadlines are kept to some milliseconds is
+ * checked in the simulation's time (test/simulation).
+ */
+export const LATE_MS = 10_000
 
 /** What is promised in every scenario. */
 export function expectKept(findings: Findings, deliveryTimeoutMs: number): void {

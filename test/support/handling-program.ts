@@ -5,7 +5,7 @@ import { Application, brokerSink, embeddedConnection, Pipeline, webHookSource } 
 
 const [directory, url] = process.argv.slice(2)
 const sql = new SQL(url!)
-if (url!.startsWith("sqlite:")) await sql`PRAGMA busy_timeout = 5000`
+if (url!.startsWith("sqlite:")) await sql`PRAGMA busy_timeout = 60000`
 const app = new Application({ service: { logLevel: "warn" } })
 app.registerConnection("log", embeddedConnection({ directory: directory! }))
 app

@@ -1,10 +1,8 @@
 import { connect, type Socket } from "node:net"
+import { HANG_MS } from "./hang.ts"
 
 /** A status; `refused`: nobody listens, nothing was sent; `broken`: the connection ended before the whole answer. */
 export type Answer = number | "refused" | "broken"
-
-/** Longer than any answer may take. */
-const GIVE_UP_MS = 60_000
 
 interface Given {
   /** After which a request without an answer is given up, and its connection closed. */
@@ -22,7 +20,7 @@ export class KeptConnection implements Disposable {
   readonly #giveUpMs: number
   #socket: Socket | undefined
 
-  constructor(url: string, { giveUpMs = GIVE_UP_MS }: Given = {}) {
+  constructor(url: string, { giveUpMs = HANG_MS }: Given = {}) {
     this.#giveUpMs = giveUpMs
     const { hostname, port, pathname } = new URL(url)
     // an IPv6 address has brackets in a URL

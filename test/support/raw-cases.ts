@@ -13,7 +13,7 @@ export interface Ending extends Answers {
 /** Nothing came or went for so long: whoever may leave does. */
 const QUIET_MS = 150
 /** Longer than Bun gives a header section, see docs/limits.md. */
-const HUNG_MS = 20_000
+const HUNG_MS = 120_000
 const SWEEP_MS = 50
 
 /**

@@ -15,6 +15,8 @@ export interface SlowBroker extends AsyncDisposable {
    * or each after the one before, as those of a broker that waits for a slow replica.
    */
   overlap: boolean
+  /** By how much, at most, an acknowledgement came later than that: on a machine too busy for the broker or this process. */
+  behindMs: number
 }
 
 export async function openSlowBroker(): Promise<SlowBroker> {
@@ -40,6 +42,7 @@ export async function openSlowBroker(): Promise<SlowBroker> {
     target: undefined,
     lateMs: 0,
     overlap: true,
+    behindMs: 0,
     async [Symbol.asyncDispose]() {
       for (const socket of open) socket.destroy()
       await new Promise((done) => server.close(done))
@@ -66,9 +69,17 @@ function passLate(client: Socket, broker: Socket, slow: SlowBroker): void {
       const lateMs = isProduce ? slow.lateMs : 0
       lastMs = slow.overlap ? Math.max(lastMs, atMs + lateMs) : Math.max(lastMs, atMs) + lateMs
       const waitMs = lastMs - steadyMs()
+      const dueMs = lastMs
       // timers of one time fire in their order
       if (waitMs <= 0 && lateMs === 0) client.write(frame)
-      else setTimeout(() => client.write(frame), Math.max(0, waitMs))
+      else
+        setTimeout(
+          () => {
+            slow.behindMs = Math.max(slow.behindMs, steadyMs() - dueMs)
+            client.write(frame)
+          },
+          Math.max(0, waitMs),
+        )
     }
   })
 }

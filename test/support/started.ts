@@ -22,6 +22,15 @@ export interface Started extends AsyncDisposable {
   stop(): Promise<unknown>
 }
 
+/** Resolves with the next such line: of those that it has logged already some may be like it. */
+export function nextLine(
+  { log, logged }: Pick<Started, "log" | "logged">,
+  test: (line: LogLine) => boolean,
+): Promise<LogLine> {
+  const seen = log.length
+  return logged((line) => test(line) && log.indexOf(line) >= seen)
+}
+
 /** What a Hookline has logged, and where it listens by that. */
 export class HooklineLog implements Pick<Started, "urls" | "adminUrl" | "log" | "logged"> {
   readonly urls: { [pipeline: string]: string } = {}

@@ -70,6 +70,7 @@ const all = isLong
   : [
       "./src",
       "./console",
+      "./scripts",
       "./supply-chain",
       "./test/e2e",
       "./test/fuzz",

@@ -1,5 +1,5 @@
 /**
- * Generates src/kafka-listener/protocol/messages.ts from the message specifications in the kafka-clients jar:
+ * Generates src/kafka-protocol/messages.ts from the message specifications in the kafka-clients jar:
  * `bin/bun scripts/kafka-messages.ts`, where the APIs or the version of Kafka change.
  */
 import { join } from "node:path"
@@ -111,7 +111,7 @@ for (const api of APIS) {
     response: ${renderFields(response.fields, response)},
   }\n`)
 }
-const file = join(import.meta.dir, "../src/kafka-listener/protocol/messages.ts")
+const file = join(import.meta.dir, "../src/kafka-protocol/messages.ts")
 await Bun.write(
   file,
   `import { field, list } from "./fields.ts"

@@ -12,7 +12,7 @@ Generated from the packages by \`npm run docs\`; do not edit. Packages that only
 and links libraries under other ones, JavaScriptCore and WebKit among them (LGPL-2); https://bun.com/docs/project/license lists
 them and says how to relink it.
 
-**Apache Kafka**: src/kafka-listener/protocol/messages.ts has the fields of Kafka's messages, taken from the
+**Apache Kafka**: src/kafka-protocol/messages.ts has the fields of Kafka's messages, taken from the
 specifications in Apache Kafka 4.1.0 and rewritten in another form. Copyright 2025 The Apache Software Foundation; under the
 Apache License, Version 2.0, https://www.apache.org/licenses/LICENSE-2.0, whose text is below with @platformatic/kafka. This
 product includes software developed at The Apache Software Foundation (https://www.apache.org/).

@@ -11,7 +11,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/replay", "src/reconcile"],
   ["src/http", "src/brokers", "src/dedupe", "src/verify"],
   ["src/pipeline", "src/forms", "src/storage", "src/config", "src/kafka-listener"],
-  ["src/json", "src/telemetry"],
+  ["src/json", "src/telemetry", "src/kafka-protocol"],
   ["src/outgoing"],
   ["src/process", "src/senders"],
   ["src/clock", "src/errors.ts"],
@@ -28,8 +28,8 @@ export const ALONE: readonly {
 }[] = [
   {
     from: "src/kafka-listener",
-    only: ["src/clock", "src/errors.ts"],
-    why: "a sub-product: of Hookline it sees what its log.ts declares, and clock",
+    only: ["src/kafka-protocol", "src/clock", "src/errors.ts"],
+    why: "a sub-product: of Hookline it sees what its log.ts declares, the protocol, and clock",
   },
   { from: "src/process", only: ["src/clock", "src/errors.ts"], why: "it imports clock and errors only" },
   { from: "src/senders", only: ["src/clock", "src/errors.ts"], why: "it imports clock and errors only" },

@@ -5,8 +5,8 @@ import { Frames } from "./frames.ts"
 import { LIMITS, type SharedBytes } from "./limits.ts"
 import type { ClientAuthentication } from "./security/authentication.ts"
 import type { SaslStep } from "./security/scram.ts"
-import { Malformed } from "./protocol/byte-reader.ts"
-import { TooLarge } from "./protocol/byte-writer.ts"
+import { Malformed } from "../kafka-protocol/byte-reader.ts"
+import { TooLarge } from "../kafka-protocol/byte-writer.ts"
 
 /*
  * A client's connection. One request is served at a time, and the next one once the answer to it was handed to the system:

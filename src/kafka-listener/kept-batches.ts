@@ -1,5 +1,5 @@
 import { steadyMs } from "../clock/clock.ts"
-import type { RecordBatch } from "./protocol/record-batch.ts"
+import type { RecordBatch } from "./record-batch.ts"
 
 const MAX_BYTES = 4 * 1024 * 1024
 /** After this long a consumer that has not asked for its batch is slow, or gone. */

@@ -7,7 +7,7 @@ import {
   type PartitionOf,
   type UnreadRecords,
 } from "./log.ts"
-import { encodeRecordBatch, setEpoch, type RecordBatch } from "./protocol/record-batch.ts"
+import { encodeRecordBatch, setEpoch, type RecordBatch } from "./record-batch.ts"
 import type { SharedCounters } from "./shared-counters.ts"
 import { Topics, type ClientTopic } from "./topics.ts"
 

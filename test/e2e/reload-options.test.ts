@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { appendFileSync, copyFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { Metadata } from "../../src/kafka-listener/protocol/messages.ts"
+import { Metadata } from "../../src/kafka-protocol/messages.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { fileKinds } from "../../src/brokers/registry.ts"
 import { steadyMs } from "../../src/clock/clock.ts"

@@ -1,6 +1,6 @@
-import type { ByteReader } from "../../src/kafka-listener/protocol/byte-reader.ts"
-import type { ByteWriter } from "../../src/kafka-listener/protocol/byte-writer.ts"
-import { isIn, structOf, type Api } from "../../src/kafka-listener/protocol/fields.ts"
+import type { ByteReader } from "../../src/kafka-protocol/byte-reader.ts"
+import type { ByteWriter } from "../../src/kafka-protocol/byte-writer.ts"
+import { isIn, structOf, type Api } from "../../src/kafka-protocol/fields.ts"
 
 type Table = Api["request"]
 

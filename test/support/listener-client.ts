@@ -6,10 +6,10 @@ import {
   type Socket,
 } from "../../src/kafka-listener/connection.ts"
 import { LIMITS, SharedBytes } from "../../src/kafka-listener/limits.ts"
-import { ByteReader } from "../../src/kafka-listener/protocol/byte-reader.ts"
-import { ByteWriter } from "../../src/kafka-listener/protocol/byte-writer.ts"
-import { isIn, type Api } from "../../src/kafka-listener/protocol/fields.ts"
-import { ApiVersions } from "../../src/kafka-listener/protocol/messages.ts"
+import { ByteReader } from "../../src/kafka-protocol/byte-reader.ts"
+import { ByteWriter } from "../../src/kafka-protocol/byte-writer.ts"
+import { isIn, type Api } from "../../src/kafka-protocol/fields.ts"
+import { ApiVersions } from "../../src/kafka-protocol/messages.ts"
 import { ClientAuthentication } from "../../src/kafka-listener/security/authentication.ts"
 import { readResponse, writeRequest } from "./kafka-messages.ts"
 

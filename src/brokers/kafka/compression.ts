@@ -3,7 +3,8 @@ import * as zlib from "node:zlib"
 import { compressionsAlgorithms } from "@platformatic/kafka"
 import type { EncodedBatch } from "./encoded-batch.ts"
 import type { BatchMemory } from "./batch-memory.ts"
-import { BATCH_HEADER_BYTES, withCompressed, type Compression } from "./record-batch.ts"
+import { BATCH_HEADER_BYTES } from "../../kafka-protocol/batch-header.ts"
+import { withCompressed, type Compression } from "./record-batch.ts"
 
 /**
  * From this size on a batch is compressed by a thread of Bun's: on the event loop gzip takes 18 ms of CPU for a mebibyte,

@@ -1,4 +1,4 @@
-import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { apiVersionsV1, apiVersionsV3, type Connection, protocolErrors } from "@platformatic/kafka"
 import { within } from "../../clock/clock.ts"
 import { type EndpointOptions, formatEndpoint, parseEndpoint } from "../../config/sections/endpoint.ts"

@@ -1,4 +1,4 @@
-import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { errorNameOf, type ErrorAction } from "./error-actions.ts"
 import { FAILING_MS, FAILURE_REMEMBERED_MS } from "./timeouts.ts"
 

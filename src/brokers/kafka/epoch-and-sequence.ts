@@ -1,6 +1,6 @@
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
-import type { Sequence } from "./record-batch.ts"
+import type { Sequence } from "../../kafka-protocol/batch-header.ts"
 
 /** The id under which brokers know this producer; requested with the next metadata when there is none. */
 export class ProducerId {

@@ -1,4 +1,4 @@
-import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import type { Sasl } from "./auth/sasl.ts"
 import {
   certificateFailureOf,

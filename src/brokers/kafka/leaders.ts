@@ -1,4 +1,4 @@
-import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { HooklineError } from "../../errors.ts"
 import { BrokerPool } from "./broker-pool.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"

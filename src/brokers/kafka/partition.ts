@@ -1,4 +1,4 @@
-import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { doubled } from "../../clock/backoff.ts"
 import type { PublishError } from "../../errors.ts"
 import { type Accumulator, type BatchLimits, MAX_RECORDS } from "./accumulator.ts"

@@ -1,4 +1,4 @@
-import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { counted } from "../../config/file/nearest.ts"
 import { formatEndpoint, type EndpointOptions } from "../../config/sections/endpoint.ts"
 import { type AccessToken, type AccessTokens, TokenFailure } from "./auth/access-tokens.ts"

@@ -1,4 +1,4 @@
-import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { Admin, Consumer, type ConsumerOptions } from "@platformatic/kafka"
 import type { ConnectionOptions } from "node:tls"
 import { steadyMs } from "../../clock/clock.ts"

@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test"
 import { Reader, readRecordsBatch } from "@platformatic/kafka"
 import type { Record } from "../../pipeline/record.ts"
 import { BatchMemory } from "./batch-memory.ts"
-import { BATCH_HEADER_BYTES, encodeBatch, recordBytes } from "./record-batch.ts"
+import { BATCH_HEADER_BYTES } from "../../kafka-protocol/batch-header.ts"
+import { encodeBatch, recordBytes } from "./record-batch.ts"
 
 const SEQUENCE = { producerId: 4711n, producerEpoch: 3, baseSequence: 17 }
 const AT = Date.UTC(2026, 10, 20)

@@ -1,35 +1,19 @@
 import { compressionsAlgorithms } from "@platformatic/kafka"
 import { NO_VALUE, type Record } from "../../pipeline/record.ts"
-import { crc32c } from "../../kafka-listener/protocol/crc32c.ts"
-import { varintBytes, writeBytes, writeVarint } from "../../kafka-listener/protocol/varints.ts"
+import {
+  BATCH_HEADER_BYTES,
+  setAttributes,
+  writeBatchHeader,
+  type Sequence,
+} from "../../kafka-protocol/batch-header.ts"
+import { varintBytes, writeBytes, writeVarint } from "../../kafka-protocol/varints.ts"
 import type { BatchMemory } from "./batch-memory.ts"
 
-/**
- * The bytes of a record batch (magic 2), https://kafka.apache.org/41/design/design/#record-batch
- *
- *     baseOffset int64 = 0 | batchLength int32 | partitionLeaderEpoch int32 = -1 | magic int8 = 2 | crc uint32
- *     attributes int16 | lastOffsetDelta int32 | baseTimestamp int64 | maxTimestamp int64
- *     producerId int64 | producerEpoch int16 | baseSequence int32 | count int32 | records, compressed as one
- *
- * batchLength counts from after itself, the CRC-32C from after itself. A record:
- *
- *     length varint | attributes int8 = 0 | timestampDelta varint | offsetDelta varint
- *     keyLength varint, -1: none | key | valueLength varint | value
- *     headers varint, each: nameLength varint | name, UTF-8 | valueLength varint | value
- *
- * A hot path: written here in one pass over one buffer, since the client library's encoder makes some ten objects a
+/*
+ * A hot path: a batch is written here in one pass over one buffer, since the client library's encoder makes some ten objects a
  * record (see docs/decisions on the Kafka client).
  */
 export type Compression = keyof typeof compressionsAlgorithms
-
-/** Who sends a batch, and its position among the batches of this producer for the partition. */
-export interface Sequence {
-  readonly producerId: bigint
-  readonly producerEpoch: number
-  readonly baseSequence: number
-}
-
-export const BATCH_HEADER_BYTES = 61
 
 /** How many bytes a record takes in a batch of up to 8192, at most. */
 export function recordBytes(record: Record): number {
@@ -69,19 +53,15 @@ export function encodeBatch(
     at = writeVarint(bytes, at, bodies[index]!)
     at = writeBody(bytes, at, record, (record.timestampMs ?? timestampMs) - firstMs, index)
   }
-  bytes.writeBigInt64BE(0n, 0)
-  bytes.writeInt32BE(bytes.length - 12, 8)
-  bytes.writeInt32BE(-1, 12)
-  bytes[16] = 2
-  bytes.writeInt16BE(0, 21)
-  bytes.writeInt32BE(records.length - 1, 23)
-  bytes.writeBigInt64BE(BigInt(firstMs), 27)
-  bytes.writeBigInt64BE(BigInt(lastMs), 35)
-  bytes.writeBigInt64BE(sequence.producerId, 43)
-  bytes.writeInt16BE(sequence.producerEpoch, 51)
-  bytes.writeInt32BE(sequence.baseSequence, 53)
-  bytes.writeInt32BE(records.length, 57)
-  bytes.writeUInt32BE(crc32c(bytes.subarray(21)), 17)
+  writeBatchHeader(bytes, {
+    baseOffset: 0,
+    leaderEpoch: -1,
+    lastOffsetDelta: records.length - 1,
+    baseTimestamp: firstMs,
+    maxTimestamp: lastMs,
+    count: records.length,
+    sequence,
+  })
   return bytes
 }
 
@@ -92,9 +72,7 @@ export function withCompressed(
   algorithm: Exclude<Compression, "none">,
 ): Buffer {
   const bytes = Buffer.concat([plain.subarray(0, BATCH_HEADER_BYTES), compressed])
-  bytes.writeInt32BE(bytes.length - 12, 8)
-  bytes.writeInt16BE(compressionsAlgorithms[algorithm].bitmask, 21)
-  bytes.writeUInt32BE(crc32c(bytes.subarray(21)), 17)
+  setAttributes(bytes, compressionsAlgorithms[algorithm].bitmask)
   return bytes
 }
 

@@ -1,4 +1,4 @@
-import { ERROR } from "../../kafka-listener/protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { rarely } from "../../clock/lasting.ts"
 import type { PublishError } from "../../errors.ts"
 import { Accumulator, type ProducerContext } from "./accumulator.ts"

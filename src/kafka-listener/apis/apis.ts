@@ -1,9 +1,16 @@
 import { LIMITS } from "../limits.ts"
-import { ByteReader, Malformed } from "../protocol/byte-reader.ts"
-import { ByteWriter } from "../protocol/byte-writer.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import { isIn, rangeOf, readRequest, writeResponse, type Api, type ResponseOf } from "../protocol/fields.ts"
-import { ApiVersions, SaslAuthenticate, SaslHandshake } from "../protocol/messages.ts"
+import { ByteReader, Malformed } from "../../kafka-protocol/byte-reader.ts"
+import { ByteWriter } from "../../kafka-protocol/byte-writer.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import {
+  isIn,
+  rangeOf,
+  readRequest,
+  writeResponse,
+  type Api,
+  type ResponseOf,
+} from "../../kafka-protocol/fields.ts"
+import { ApiVersions, SaslAuthenticate, SaslHandshake } from "../../kafka-protocol/messages.ts"
 import { describeConfigs, describeLogDirs } from "./configs.ts"
 import { NoAnswer, served, type Context, type Served } from "./context.ts"
 import { fetch } from "./fetch.ts"

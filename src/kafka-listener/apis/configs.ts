@@ -1,7 +1,7 @@
 import type { RetentionLimits } from "../log.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import type { ResponseOf } from "../protocol/fields.ts"
-import { DescribeConfigs, DescribeLogDirs } from "../protocol/messages.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import type { ResponseOf } from "../../kafka-protocol/fields.ts"
+import { DescribeConfigs, DescribeLogDirs } from "../../kafka-protocol/messages.ts"
 import { NODE_ID, served } from "./context.ts"
 
 /** org.apache.kafka.common.config.ConfigResource.Type */

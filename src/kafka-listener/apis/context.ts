@@ -3,8 +3,8 @@ import type { Groups } from "../groups/groups.ts"
 import type { Log, RetentionLimits } from "../log.ts"
 import type { LogView } from "../log-view.ts"
 import type { ClientAuthentication } from "../security/authentication.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import type { Api, RequestOf, ResponseOf } from "../protocol/fields.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import type { Api, RequestOf, ResponseOf } from "../../kafka-protocol/fields.ts"
 
 /** A host and a port. */
 export interface BrokerAddress {

@@ -4,9 +4,9 @@ import type { CommitWait } from "../commits.ts"
 import { Unreadable } from "../log.ts"
 import type { LogView, PartitionOfTopic } from "../log-view.ts"
 import type { ClientTopic } from "../topics.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
-import { Fetch } from "../protocol/messages.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import type { RequestOf, ResponseOf } from "../../kafka-protocol/fields.ts"
+import { Fetch } from "../../kafka-protocol/messages.ts"
 import { checkEpoch, served } from "./context.ts"
 
 /** The largest answer, but for a larger record, which comes alone. */

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
 import { requestOf, responseIn } from "../../../test/support/listener-client.ts"
 import { Groups } from "../groups/groups.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import { rangeOf, type Api } from "../protocol/fields.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import { rangeOf, type Api } from "../../kafka-protocol/fields.ts"
 import {
   DeleteGroups,
   DescribeGroups,
@@ -14,7 +14,7 @@ import {
   OffsetDelete,
   OffsetFetch,
   SyncGroup,
-} from "../protocol/messages.ts"
+} from "../../kafka-protocol/messages.ts"
 import { ClientAuthentication } from "../security/authentication.ts"
 import { usersOf } from "../security/credentials.ts"
 import { answer, type Serving } from "./apis.ts"

@@ -1,7 +1,7 @@
 import type { Group } from "../groups/group.ts"
 import { NO_ASSIGNMENT } from "../groups/member.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import { DeleteGroups, DescribeGroups, ListGroups } from "../protocol/messages.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import { DeleteGroups, DescribeGroups, ListGroups } from "../../kafka-protocol/messages.ts"
 import { checkGroup, served } from "./context.ts"
 
 const TYPE = "classic"

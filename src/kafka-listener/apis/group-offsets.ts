@@ -1,9 +1,9 @@
 import { steadyMs } from "../../clock/clock.ts"
 import type { GroupChanges } from "../log.ts"
 import { isSubscribed } from "../groups/member.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import type { RequestOf } from "../protocol/fields.ts"
-import { OffsetCommit, OffsetDelete, OffsetFetch } from "../protocol/messages.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import type { RequestOf } from "../../kafka-protocol/fields.ts"
+import { OffsetCommit, OffsetDelete, OffsetFetch } from "../../kafka-protocol/messages.ts"
 import { checkGroup, served, type Context } from "./context.ts"
 
 const MAX_METADATA_BYTES = 4096

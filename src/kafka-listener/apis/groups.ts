@@ -1,8 +1,14 @@
 import { steadyMs } from "../../clock/clock.ts"
 import type { Group } from "../groups/group.ts"
 import { MEMBER_BYTES, protocolBytes, type Joined, type Synced } from "../groups/member.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import { FindCoordinator, Heartbeat, JoinGroup, LeaveGroup, SyncGroup } from "../protocol/messages.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import {
+  FindCoordinator,
+  Heartbeat,
+  JoinGroup,
+  LeaveGroup,
+  SyncGroup,
+} from "../../kafka-protocol/messages.ts"
 import { checkGroup, NODE_ID, served, type Context } from "./context.ts"
 
 /** FindCoordinatorRequest.CoordinatorType: there are no coordinators of other kinds here. */

@@ -4,9 +4,15 @@ import { Commits } from "../commits.ts"
 import { Groups } from "../groups/groups.ts"
 import { LogView } from "../log-view.ts"
 import { SharedCounters } from "../shared-counters.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import type { Api } from "../protocol/fields.ts"
-import { DescribeGroups, JoinGroup, OffsetCommit, OffsetFetch, SyncGroup } from "../protocol/messages.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import type { Api } from "../../kafka-protocol/fields.ts"
+import {
+  DescribeGroups,
+  JoinGroup,
+  OffsetCommit,
+  OffsetFetch,
+  SyncGroup,
+} from "../../kafka-protocol/messages.ts"
 import { FakeLog } from "../../../test/support/fake-listener-log.ts"
 import { ClientAuthentication } from "../security/authentication.ts"
 import { answer, type Serving } from "./apis.ts"

@@ -1,8 +1,8 @@
 import type { LogView } from "../log-view.ts"
 import type { ClientTopic } from "../topics.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import type { RequestOf, ResponseOf } from "../protocol/fields.ts"
-import { DescribeCluster, Metadata } from "../protocol/messages.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import type { RequestOf, ResponseOf } from "../../kafka-protocol/fields.ts"
+import { DescribeCluster, Metadata } from "../../kafka-protocol/messages.ts"
 import { NODE_ID, served } from "./context.ts"
 
 const NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { FakeLog } from "../../../test/support/fake-listener-log.ts"
 import { LogView } from "../log-view.ts"
-import { ERROR } from "../protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { SharedCounters } from "../shared-counters.ts"
 import type { Context } from "./context.ts"
 import { listOffsets } from "./offsets.ts"

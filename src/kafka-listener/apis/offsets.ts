@@ -1,7 +1,7 @@
 import { Unreadable, type Log, type Offsets, type PartitionOf, type Placed } from "../log.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import type { ResponseOf } from "../protocol/fields.ts"
-import { ListOffsets, OffsetForLeaderEpoch } from "../protocol/messages.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import type { ResponseOf } from "../../kafka-protocol/fields.ts"
+import { ListOffsets, OffsetForLeaderEpoch } from "../../kafka-protocol/messages.ts"
 import { checkEpoch, served } from "./context.ts"
 
 /** Timestamps that stand for a place: org.apache.kafka.common.requests.ListOffsetsRequest. */

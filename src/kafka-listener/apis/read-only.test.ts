@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { connectionOf, requestOf, responseIn } from "../../../test/support/listener-client.ts"
-import { ERROR } from "../protocol/error-codes.ts"
-import { rangeOf, type Api } from "../protocol/fields.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
+import { rangeOf, type Api } from "../../kafka-protocol/fields.ts"
 import {
   ApiVersions,
   ConsumerGroupHeartbeat,
@@ -12,7 +12,7 @@ import {
   IncrementalAlterConfigs,
   InitProducerId,
   Produce,
-} from "../protocol/messages.ts"
+} from "../../kafka-protocol/messages.ts"
 
 /** A client's connection, with what it was sent and why it was closed. */
 function connect() {

@@ -1,4 +1,4 @@
-import { ERROR } from "../protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import {
   ConsumerGroupHeartbeat,
   CreatePartitions,
@@ -7,7 +7,7 @@ import {
   IncrementalAlterConfigs,
   InitProducerId,
   Produce,
-} from "../protocol/messages.ts"
+} from "../../kafka-protocol/messages.ts"
 import { NoAnswer, served } from "./context.ts"
 
 /*

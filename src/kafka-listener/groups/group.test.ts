@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test"
-import { ERROR } from "../protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { Group } from "./group.ts"
 import type { Joined, Joining, Synced } from "./member.ts"
 

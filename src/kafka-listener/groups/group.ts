@@ -1,5 +1,5 @@
 import type { GroupSnapshot } from "../log.ts"
-import { ERROR } from "../protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import {
   chosen,
   fits,

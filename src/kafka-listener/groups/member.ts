@@ -1,7 +1,7 @@
-import { ERROR } from "../protocol/error-codes.ts"
+import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { randomUUID } from "node:crypto"
 import type { DescribedMember, KeptMember, Protocol } from "../log.ts"
-import { ByteReader, Malformed } from "../protocol/byte-reader.ts"
+import { ByteReader, Malformed } from "../../kafka-protocol/byte-reader.ts"
 
 export interface Joining extends DescribedMember {
   readonly protocolType: string

@@ -1,9 +1,5 @@
-import type { RequestOf, ResponseOf } from "../../../src/kafka-listener/protocol/fields.ts"
-import type {
-  CreateTopics,
-  DescribeConfigs,
-  InitProducerId,
-} from "../../../src/kafka-listener/protocol/messages.ts"
+import type { RequestOf, ResponseOf } from "../../../src/kafka-protocol/fields.ts"
+import type { CreateTopics, DescribeConfigs, InitProducerId } from "../../../src/kafka-protocol/messages.ts"
 import type { BrokerModel } from "./model.ts"
 import { CODE } from "./codes.ts"
 

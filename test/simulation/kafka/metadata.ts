@@ -1,5 +1,5 @@
-import type { RequestOf, ResponseOf } from "../../../src/kafka-listener/protocol/fields.ts"
-import type { Metadata } from "../../../src/kafka-listener/protocol/messages.ts"
+import type { RequestOf, ResponseOf } from "../../../src/kafka-protocol/fields.ts"
+import type { Metadata } from "../../../src/kafka-protocol/messages.ts"
 import type { BrokerModel } from "./model.ts"
 import { CODE } from "./codes.ts"
 

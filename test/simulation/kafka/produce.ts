@@ -1,5 +1,5 @@
-import type { RequestOf, ResponseOf } from "../../../src/kafka-listener/protocol/fields.ts"
-import type { Produce } from "../../../src/kafka-listener/protocol/messages.ts"
+import type { RequestOf, ResponseOf } from "../../../src/kafka-protocol/fields.ts"
+import type { Produce } from "../../../src/kafka-protocol/messages.ts"
 import type { Appended, BrokerModel } from "./model.ts"
 import { CODE } from "./codes.ts"
 import { readBatch } from "./record-batches.ts"

@@ -1,5 +1,5 @@
 import { gunzipSync } from "node:zlib"
-import { crc32c } from "../../../src/kafka-listener/protocol/crc32c.ts"
+import { crc32c } from "../../../src/kafka-protocol/crc32c.ts"
 
 /** A record batch (magic 2) as a broker reads it: https://kafka.apache.org/41/design/design/#record-batch */
 export interface RecordBatch {

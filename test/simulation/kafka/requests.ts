@@ -1,5 +1,5 @@
-import { ByteReader } from "../../../src/kafka-listener/protocol/byte-reader.ts"
-import { ByteWriter } from "../../../src/kafka-listener/protocol/byte-writer.ts"
+import { ByteReader } from "../../../src/kafka-protocol/byte-reader.ts"
+import { ByteWriter } from "../../../src/kafka-protocol/byte-writer.ts"
 import {
   type Api,
   isIn,
@@ -7,7 +7,7 @@ import {
   type RequestOf,
   type ResponseOf,
   writeResponse,
-} from "../../../src/kafka-listener/protocol/fields.ts"
+} from "../../../src/kafka-protocol/fields.ts"
 import {
   ApiVersions,
   CreateTopics,
@@ -15,7 +15,7 @@ import {
   InitProducerId,
   Metadata,
   Produce,
-} from "../../../src/kafka-listener/protocol/messages.ts"
+} from "../../../src/kafka-protocol/messages.ts"
 import { Frames } from "../../../src/kafka-listener/frames.ts"
 import type { World } from "../world.ts"
 import { createTopics, describeConfigs, initProducerId } from "./administration.ts"

@@ -1,6 +1,6 @@
-import { ByteReader } from "../../../src/kafka-listener/protocol/byte-reader.ts"
-import { isIn, readRequest } from "../../../src/kafka-listener/protocol/fields.ts"
-import { Produce } from "../../../src/kafka-listener/protocol/messages.ts"
+import { ByteReader } from "../../../src/kafka-protocol/byte-reader.ts"
+import { isIn, readRequest } from "../../../src/kafka-protocol/fields.ts"
+import { Produce } from "../../../src/kafka-protocol/messages.ts"
 import { readBatch, type RecordBatch } from "./record-batches.ts"
 
 interface SentBatch {

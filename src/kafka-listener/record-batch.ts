@@ -1,16 +1,12 @@
 // Hot path: every record that a consumer reads.
-import type { LogRecord } from "../log.ts"
-import { crc32c } from "./crc32c.ts"
-import { varintBytes, writeBytes, writeVarint } from "./varints.ts"
+import { BATCH_HEADER_BYTES, setLeaderEpoch, writeBatchHeader } from "../kafka-protocol/batch-header.ts"
+import { varintBytes, writeBytes, writeVarint } from "../kafka-protocol/varints.ts"
+import type { LogRecord } from "./log.ts"
 
 /*
- * Makes a record batch (magic 2) of records of the log, https://kafka.apache.org/41/design/design/#record-batch; drawn in
- * brokers/kafka/record-batch.ts. Its times are those of creation, it is not compressed, and its producer is nobody.
+ * Makes a record batch of records of the log. Its times are those of creation, it is not compressed, and its producer is nobody.
  */
 
-const HEADER_BYTES = 61
-/** partitionLeaderEpoch */
-const EPOCH_AT = 12
 /** Size of the buffer that batches are written in, until a larger record comes. */
 const SCRATCH_BYTES = 1024 * 1024
 export interface RecordBatch {
@@ -27,7 +23,7 @@ export interface RecordBatch {
  */
 export function encodeRecordBatch(rows: Iterable<LogRecord>, maxBytes: number): RecordBatch | undefined {
   let bytes = scratch
-  let at = HEADER_BYTES
+  let at = BATCH_HEADER_BYTES
   let count = 0
   let firstOffset = 0
   let lastOffset = -1
@@ -53,25 +49,21 @@ export function encodeRecordBatch(rows: Iterable<LogRecord>, maxBytes: number): 
     count++
   }
   if (count === 0) return undefined
-  bytes.writeBigInt64BE(BigInt(firstOffset), 0)
-  bytes.writeInt32BE(at - 12, 8)
-  bytes.writeInt32BE(0, EPOCH_AT)
-  bytes[16] = 2
-  bytes.writeInt16BE(0, 21)
-  bytes.writeInt32BE(lastOffset - firstOffset, 23)
-  bytes.writeBigInt64BE(BigInt(firstMs), 27)
-  bytes.writeBigInt64BE(BigInt(maxMs), 35)
-  bytes.writeBigInt64BE(-1n, 43)
-  bytes.writeInt16BE(-1, 51)
-  bytes.writeInt32BE(-1, 53)
-  bytes.writeInt32BE(count, 57)
-  bytes.writeUInt32BE(crc32c(bytes.subarray(21, at)), 17)
-  return { bytes: Buffer.from(bytes.subarray(0, at)), firstOffset, endOffset: lastOffset + 1 }
+  const batch = Buffer.from(bytes.subarray(0, at))
+  writeBatchHeader(batch, {
+    baseOffset: firstOffset,
+    leaderEpoch: 0,
+    lastOffsetDelta: lastOffset - firstOffset,
+    baseTimestamp: firstMs,
+    maxTimestamp: maxMs,
+    count,
+    sequence: undefined,
+  })
+  return { bytes: batch, firstOffset, endOffset: lastOffset + 1 }
 }
 
-/** Sets the leader epoch, which no checksum covers and which is 0 before. */
-export const setEpoch = ({ bytes }: RecordBatch, epoch: number): void =>
-  void bytes.writeInt32BE(epoch, EPOCH_AT)
+/** Sets the leader epoch, which is 0 before. */
+export const setEpoch = ({ bytes }: RecordBatch, epoch: number): void => setLeaderEpoch(bytes, epoch)
 
 /** Batches are copied from it in their length. */
 const scratch = Buffer.allocUnsafe(SCRATCH_BYTES)

@@ -3,7 +3,7 @@ import { ByteReader, Malformed } from "./byte-reader.ts"
 import { ByteWriter } from "./byte-writer.ts"
 import { rangeOf, readRequest, writeResponse, type Api } from "./fields.ts"
 import * as messages from "./messages.ts"
-import { random, readResponse, someOf, writeRequest } from "../../../test/support/kafka-messages.ts"
+import { random, readResponse, someOf, writeRequest } from "../../test/support/kafka-messages.ts"
 
 const APIS = Object.entries(messages) as [string, Api][]
 

@@ -67,13 +67,9 @@ async function write(): Promise<void> {
     const reason = risen.includes(name) ? why : before?.is === is ? before.why : undefined
     return [name, reason === undefined ? { is } : { is, why: reason }]
   })
-  const lines = entries.map(([name, it]) => `  ${JSON.stringify(name)}: ${spaced(it)}`)
-  await Bun.write(NOTED, `{\n${lines.join(",\n")}\n}\n`)
-}
-
-/** As the formatter writes it. */
-function spaced({ is, why }: Noted): string {
-  return why === undefined ? `{ "is": ${is} }` : `{ "is": ${is}, "why": ${JSON.stringify(why)} }`
+  await Bun.write(NOTED, JSON.stringify(Object.fromEntries(entries)))
+  await Bun.spawn([join(ROOT, "node_modules/.bin/oxfmt"), "borders.json"], { cwd: ROOT, stdout: "ignore" })
+    .exited
 }
 
 function print(): void {

@@ -18,6 +18,7 @@ import {
   pragma,
   type DatabaseLocation,
 } from "../storage/database-file.ts"
+import { createKeyJournal } from "../storage/key-journal.ts"
 import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
 import { fsyncFile, fsyncFolder } from "../storage/fsync.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
@@ -123,6 +124,11 @@ function rescue(directory: string, target: string) {
     (records) => lost.push(records),
   )
   bar?.stop()
+  // the records of some may be among the lost, and twice is better than never
+  if (lost.length > 0) {
+    createKeyJournal(copy.source.db)
+    copy.source.db.run("DELETE FROM dedupe_keys")
+  }
   copy.close()
   const left = copy.left.map(
     (table) => `not copied: ${table} of ${logIn(directory).file}, which can't be read`,

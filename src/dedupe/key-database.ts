@@ -1,24 +1,33 @@
 // Hot path: every event of a pipeline with an embedded store passes here.
-import type { Statement } from "bun:sqlite"
+import type { Database, Statement } from "bun:sqlite"
 import { join } from "node:path"
 import type { DatabaseLocation } from "../storage/database-file.ts"
 import { CHECKPOINT_BYTES, DurableDatabase } from "../storage/durable-database.ts"
-import type { KeyUntil } from "../storage/key-journal.ts"
+import type { KeyPlace, KnownPlace, LostKeys } from "../pipeline/record.ts"
 
 /*
  * The file of dedupe keys, `marks.sqlite`, in WAL mode with synchronous=FULL:
  *
  *   marks
- *   id  key                     until
- *   1   Zx0c…  (22 characters)  1795…
- *   2   b81T…                   1795…
+ *   id  key                     until  place  offset
+ *   1   Zx0c…  (22 characters)  1795…  1      4711
+ *   2   b81T…                   1795…  NULL   NULL
+ *
+ *   places
+ *   id  log    topic     partition  epoch     last  until  gaps
+ *   1   Xk2…   webhooks  0          59702400  4711  1795…  0
  *
  * - `key` is 128 bits of a SHA-256 in base64url, see components/dedupe-key.ts.
  * - `until` is in milliseconds since 1970, when the key expires.
  * - `id` is the rowid, in order of addition: expired keys are deleted from the front. With several windows, keys of the short
  *   ones stay up to as long as those of the longest.
  *
- * A key takes about 75 bytes: 1000 events a second for 24 h are 6.5 GB. Each writes to another page of the index: small pages
+ * - `place` and `offset` are those of its event's record in the log of the folder; NULL: of another log, or not known. A log's
+ *   epochs are those of brokers/embedded/log-epochs.ts. `last` and `until` are the largest of a place's keys, `gaps` how many of
+ *   the log's gaps have been compared with them. When the file and a log are opened, keys whose records the log does not have
+ *   are deleted: another log, or an earlier copy, is in its place, or a rescue has left them behind.
+ *
+ * A key takes about 81 bytes: 1000 events a second for 24 h are 7 GB. Each writes to another page of the index: small pages
  * make small commits (measured from 512 to 16,384 bytes).
  *
  * After a crash: a batch is one transaction, there whole or not at all. Keys committed with their records may be only in the
@@ -31,6 +40,9 @@ const CACHE_KIBIBYTES = 16 * 1024
 const BYTES_PER_KEY = CHECKPOINT_BYTES / 2000
 /** Deleted at once, in about a millisecond. */
 const SLICE_KEYS = 500
+
+/** A key on its way into the file. @param place an index of the batch's places; -1: not known */
+export type PlacedKey = readonly [key: string, untilMs: number, place: number, offset: number]
 
 /** The dedupe file in a folder, which may be an embedded log's: the files have names and a lock of their own. */
 export function dedupeFileIn(directory: string): DatabaseLocation {
@@ -49,25 +61,24 @@ export function dedupeFileIn(directory: string): DatabaseLocation {
 export class KeyDatabase extends DurableDatabase {
   readonly #find: Statement<{ until: number }, [string]>
   readonly #insert: Statement
+  readonly #note: Statement<{ id: number }, [string, string, number, number, number, number]>
 
   constructor(location: DatabaseLocation) {
     super(location, {
       pageBytes: PAGE_BYTES,
-      createTables: (db) =>
-        void db.run(
-          `CREATE TABLE IF NOT EXISTS marks (
-            id INTEGER PRIMARY KEY,
-            key TEXT NOT NULL UNIQUE,
-            until INTEGER NOT NULL
-          ) STRICT`,
-        ),
+      createTables: createKeyTables,
     })
     this.db.run(`PRAGMA cache_size = -${CACHE_KIBIBYTES}`)
     this.#find = this.db.prepare("SELECT until FROM marks WHERE key = ?")
     // an expired key moves to the end with its new time; a log's journal may have an older one
     this.#insert = this.db.prepare(
-      `INSERT OR REPLACE INTO marks (key, until)
-       VALUES (?1, max(?2, coalesce((SELECT until FROM marks WHERE key = ?1), 0)))`,
+      `INSERT OR REPLACE INTO marks (key, until, place, offset)
+       SELECT ?1, max(?2, coalesce(until, 0)), coalesce(?3, place), coalesce(?4, offset)
+       FROM (SELECT 1) LEFT JOIN marks ON key = ?1`,
+    )
+    this.#note = this.db.prepare(
+      `INSERT INTO places (log, topic, partition, epoch, last, until) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+       ON CONFLICT DO UPDATE SET last = max(last, ?5), until = max(until, ?6) RETURNING id`,
     )
   }
 
@@ -77,11 +88,39 @@ export class KeyDatabase extends DurableDatabase {
       keys.map((key) => this.#find.get(key)?.until),
 
     /** Commits keys; as `transact`. */
-    write: (keys: readonly KeyUntil[]): void => {
+    write: (keys: readonly PlacedKey[], places: readonly KeyPlace[]): void => {
       this.transact(() => {
-        for (const [key, untilMs] of keys) this.#insert.run(key, untilMs)
+        const ids = places.map((place, at) => this.#notePlace(place, keys, at))
+        for (const [key, untilMs, at, offset] of keys)
+          this.#insert.run(key, untilMs, at < 0 ? null : ids[at]!, at < 0 ? null : offset)
       })
       this.gathered(keys.length * BYTES_PER_KEY)
+    },
+
+    /** The places of keys that have not expired. */
+    places: (nowMs: number): readonly KnownPlace[] =>
+      this.db
+        .query<KnownPlace, [number]>(
+          "SELECT id, log, topic, partition, epoch, last, gaps FROM places WHERE until >= ?",
+        )
+        .all(nowMs),
+
+    /** Deletes keys without a record. @returns how many */
+    drop: ({ lost, gaps }: LostKeys): number => {
+      let dropped = 0
+      this.transact(() => {
+        for (const { place, first, end } of lost) {
+          dropped += this.db
+            .query("DELETE FROM marks WHERE place = ? AND offset >= ? AND offset < ?")
+            .run(place, first, end).changes
+          this.db
+            .query("UPDATE places SET last = ?2 - 1 WHERE id = ?1 AND last >= ?2 AND last < ?3")
+            .run(place, first, end)
+        }
+        this.db.query("UPDATE places SET gaps = ?").run(gaps)
+      })
+      this.gathered(dropped * BYTES_PER_KEY)
+      return dropped
     },
 
     /** Deletes a slice of the expired keys at the front. @returns whether there may be more */
@@ -91,10 +130,21 @@ export class KeyDatabase extends DurableDatabase {
       const slice = this.#oldest(SLICE_KEYS)
       const kept = slice.findIndex(({ until }) => until >= nowMs)
       const over = kept === -1 ? slice.length : kept
-      this.transact(() => this.db.query("DELETE FROM marks WHERE id <= ?").run(slice[over - 1]!.id))
+      this.transact(() => {
+        this.db.query("DELETE FROM marks WHERE id <= ?").run(slice[over - 1]!.id)
+        this.db.query("DELETE FROM places WHERE until < ?").run(nowMs)
+      })
       this.gathered(over * BYTES_PER_KEY)
       return over === SLICE_KEYS
     },
+  }
+
+  #notePlace({ log, topic, partition, epoch }: KeyPlace, keys: readonly PlacedKey[], place: number): number {
+    let last = 0
+    let until = 0
+    for (const [, untilMs, at, offset] of keys)
+      if (at === place) [last, until] = [Math.max(last, offset), Math.max(until, untilMs)]
+    return this.#note.get(log, topic, partition, epoch, last, until)!.id
   }
 
   #oldest(limit: number): { id: number; until: number }[] {
@@ -102,4 +152,33 @@ export class KeyDatabase extends DurableDatabase {
       .query<{ id: number; until: number }, [number]>("SELECT id, until FROM marks ORDER BY id LIMIT ?")
       .all(limit)
   }
+}
+
+function createKeyTables(db: Database): void {
+  db.run(
+    `CREATE TABLE IF NOT EXISTS marks (
+      id INTEGER PRIMARY KEY,
+      key TEXT NOT NULL UNIQUE,
+      until INTEGER NOT NULL,
+      place INTEGER,
+      offset INTEGER
+    ) STRICT`,
+  )
+  const hasPlaces = db.query("SELECT 1 FROM pragma_table_info('marks') WHERE name = 'place'").get() !== null
+  // of an earlier version
+  if (!hasPlaces)
+    for (const column of ["place", "offset"]) db.run(`ALTER TABLE marks ADD COLUMN ${column} INTEGER`)
+  db.run(
+    `CREATE TABLE IF NOT EXISTS places (
+      id INTEGER PRIMARY KEY,
+      log TEXT NOT NULL,
+      topic TEXT NOT NULL,
+      partition INTEGER NOT NULL,
+      epoch INTEGER NOT NULL,
+      last INTEGER NOT NULL,
+      until INTEGER NOT NULL,
+      gaps INTEGER NOT NULL DEFAULT 0,
+      UNIQUE (log, topic, partition, epoch)
+    ) STRICT`,
+  )
 }

@@ -1,9 +1,9 @@
 // Hot path: every key of a pipeline with an embedded store passes here.
 import { steadyMs, within } from "../clock/clock.ts"
-import type { JournaledKey, KeyJournal } from "../pipeline/record.ts"
+import type { JournaledKey, KeyJournal, KeyPlace, RecordPlace } from "../pipeline/record.ts"
 import type { DurableWriter } from "../storage/durable-writer.ts"
 import { BUSY_RETRY_MS } from "../storage/serve-database.ts"
-import type { KeyDatabase } from "./key-database.ts"
+import type { KeyDatabase, PlacedKey } from "./key-database.ts"
 
 /*
  * Keys on their way into the file, one transaction at a time:
@@ -35,6 +35,7 @@ interface Unwritten {
   readonly deadlineMs: number
   /** In the journal of a log, where the key is durable. */
   readonly journalId?: number
+  readonly at?: RecordPlace | undefined
   /** Answers whether the key is durable; undefined: nobody waits. */
   answer?: ((isDurable: boolean) => void) | undefined
 }
@@ -84,10 +85,10 @@ export class KeyWrites {
   }
 
   /** Takes a key of a log's journal, after the others: its id is the highest. */
-  addJournaled({ key, untilMs, id: journalId }: JournaledKey): void {
+  addJournaled({ key, untilMs, id: journalId, at }: JournaledKey): void {
     this.#keys.get(key)?.answer?.(true)
     this.#keys.delete(key)
-    this.#keys.set(key, { untilMs, deadlineMs: 0, journalId })
+    this.#keys.set(key, { untilMs, deadlineMs: 0, journalId, at })
     this.#writeIn(LAZY_MS)
   }
 
@@ -98,8 +99,12 @@ export class KeyWrites {
     const batch = [...this.#keys.entries().take(SLICE_KEYS)]
     if (batch.length === 0 || this.#writer.failure !== undefined) return this.#drained?.resolve()
     this.#isWriting = true
-    const keys = batch.map(([key, { untilMs }]) => [key, untilMs] as const)
-    this.#writer.do("write", [keys], (answer) => {
+    const places = new Map<KeyPlace, number>()
+    const keys = batch.map(([key, { untilMs, at }]): PlacedKey => {
+      if (at === undefined) return [key, untilMs, -1, -1]
+      return [key, untilMs, places.getOrInsert(at.place, places.size), at.offset]
+    })
+    this.#writer.do("write", [keys, [...places.keys()]], (answer) => {
       this.#isWriting = false
       if (answer.kind === "failed") return this.#drained?.resolve()
       if (answer.kind === "busy") {

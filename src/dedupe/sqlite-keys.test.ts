@@ -115,7 +115,8 @@ test("keys that a log has gather up to a bound while another process holds the f
   const most = 50_000
   const forgotten = Promise.withResolvers<void>()
   const forget = (id: number): void => void (id === most && forgotten.resolve())
-  store.useJournal!({ read: () => Promise.resolve([]), forget })
+  const lost = () => Promise.resolve({ gaps: 0, lost: [] })
+  store.useJournal!({ read: () => Promise.resolve([]), forget, lost })
   for (let id = 1; id <= most; id++) store.withRecord!(`key ${id}`, Date.now() + 1000).committed(id)
   const claim = (key: string): unknown => {
     try {

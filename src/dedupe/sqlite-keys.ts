@@ -3,7 +3,8 @@ import { resolve } from "node:path"
 import { steadyMs } from "../clock/clock.ts"
 import { sweepDeadlines } from "../clock/deadlines.ts"
 import { HooklineError } from "../errors.ts"
-import type { DedupeKey, KeyJournal } from "../pipeline/record.ts"
+import type { DedupeKey, JournaledKey, KeyJournal } from "../pipeline/record.ts"
+import { answerOf } from "../storage/answer-of.ts"
 import { DurableWriter, type WriterDependencies } from "../storage/durable-writer.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { dedupeFileIn, KeyDatabase } from "./key-database.ts"
@@ -100,7 +101,7 @@ export class SqliteKeys implements KeyStore {
       directory: this.#directory,
       key,
       untilMs,
-      committed: (id) => this.#writes.addJournaled({ key, untilMs, id }),
+      committed: (id, at) => this.#writes.addJournaled({ key, untilMs, id, at }),
     }
   }
 
@@ -131,7 +132,7 @@ export class SqliteKeys implements KeyStore {
 
   async #readJournal(journal: KeyJournal): Promise<void> {
     while (journal === this.#writes.journal && this.#closing === undefined) {
-      const keys = await journal.read().catch((error: HooklineError) => error)
+      const keys = await this.#readOnce(journal).catch((error: HooklineError) => error)
       if (journal !== this.#writes.journal) return
       this.#journalProblem = keys instanceof HooklineError ? keys.message : undefined
       if (!(keys instanceof HooklineError)) {
@@ -141,6 +142,21 @@ export class SqliteKeys implements KeyStore {
       this.#lookups.rejectAll(keys)
       await Bun.sleep(REREAD_MS)
     }
+  }
+
+  /** The journal's keys, once those without a record in the log are dropped. */
+  async #readOnce(journal: KeyJournal): Promise<readonly JournaledKey[]> {
+    const keys = await journal.read()
+    const places = await answerOf(this.#writer, "places", Date.now())
+    const found = await journal.lost(places)
+    if (found.lost.length === 0 && places.every(({ gaps }) => gaps >= found.gaps)) return keys
+    const dropped = await answerOf(this.#writer, "drop", found)
+    if (dropped > 0)
+      this.#log.warn(
+        { keys: dropped },
+        "the log does not have the records of these keys: another log, an earlier copy or a rescued one is in its place; they are dropped, and their events are published if they are sent again",
+      )
+    return keys
   }
 
   #claimOf(untilMs: number): KeyClaim {

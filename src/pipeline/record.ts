@@ -37,8 +37,8 @@ export interface DedupeKey {
   readonly key: string
   /** Its expiry, in milliseconds since 1970. */
   readonly untilMs: number
-  /** Called when key and record are durable, with the key's id in the log's journal. */
-  readonly committed: (id: number) => void
+  /** Called when key and record are durable, with the key's id in the log's journal and, where that is known, the record's place. */
+  readonly committed: (id: number, at?: RecordPlace) => void
   /** Set by the log: it was given the record, and does not know whether it has it. */
   isInDoubt?: boolean
   /** Set by whoever wants to know when the doubt is over; called after `committed`. */
@@ -51,11 +51,47 @@ export interface KeyJournal {
   read(): Promise<readonly JournaledKey[]>
   /** Deletes those up to that id, eventually. */
   forget(throughId: number): void
+  /** Which records of keys the log does not have: they were lost. @throws HooklineError `unavailable` while the log is not open */
+  lost(places: readonly KnownPlace[]): Promise<LostKeys>
+}
+
+/** A partition of a log in one of its leader epochs. */
+export interface KeyPlace {
+  /** The cluster id. */
+  readonly log: string
+  readonly topic: string
+  readonly partition: number
+  readonly epoch: number
+}
+
+/** The record of a key. */
+export interface RecordPlace {
+  /** One object for all records of it. */
+  readonly place: KeyPlace
+  readonly offset: number
+}
+
+/** A place that a store has keys of. */
+export interface KnownPlace extends KeyPlace {
+  readonly id: number
+  /** The largest offset of its keys. */
+  readonly last: number
+  /** How many of the log's gaps were compared with it. */
+  readonly gaps: number
+}
+
+/** Keys whose records a log does not have. */
+export interface LostKeys {
+  /** How many gaps the log has. */
+  readonly gaps: number
+  readonly lost: readonly { readonly place: number; readonly first: number; readonly end: number }[]
 }
 
 export interface JournaledKey extends Pick<DedupeKey, "key" | "untilMs"> {
   /** Ascending. */
   readonly id: number
+  /** undefined: not known, as after a crash. */
+  readonly at?: RecordPlace | undefined
 }
 
 /** The position of an acknowledged record. */

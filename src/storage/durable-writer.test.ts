@@ -50,7 +50,7 @@ async function openWhole(): Promise<DurableWriter<KeyDatabase>> {
 }
 const file = (): string => dedupeFileIn(folder.path).file
 const write = (writer: DurableWriter<KeyDatabase>, key: string): Promise<ThreadAnswer<void>> =>
-  new Promise((resolve) => writer.do("write", [[[key, 1]]], resolve))
+  new Promise((resolve) => writer.do("write", [[[key, 1, -1, -1]], []], resolve))
 const find = (
   writer: DurableWriter<KeyDatabase>,
   key: string,

@@ -1,10 +1,11 @@
 import { expect, setDefaultTimeout, test } from "bun:test"
-import { cpSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { OutcomeFolder } from "../../src/reconcile/outcome-index.ts"
 import { positionFile, Positions } from "../../src/replay/positions.ts"
 import { keptIn } from "../../src/runtime/kept-files.ts"
 import { holderFileOf } from "../../src/storage/database-file.ts"
+import { recordsInLog } from "../support/embedded-log.ts"
 import { GITHUB_SECRET, GitHubHook } from "../support/github-hook.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { kafkaAddressOf } from "../support/kafka-clients.ts"
@@ -219,5 +220,89 @@ test.each([
     expect(again.log.filter(({ level }) => level !== "info").map(({ msg }) => msg)).not.toContainEqual(
       expect.stringContaining("earlier copy"),
     )
+  },
+)
+
+/** Overwrites pages of the log's records. @param which of the pages with records, from the first */
+function damage(file: string, which: readonly number[]): void {
+  const pageBytes = 16_384
+  const bytes = readFileSync(file)
+  const leaves = [...Array(bytes.length / pageBytes).keys()].filter((page) => {
+    const at = page * pageBytes
+    return (
+      page > 0 &&
+      bytes[at] === 13 &&
+      bytes.includes("filled", at) &&
+      bytes.indexOf("filled", at) < at + pageBytes
+    )
+  })
+  for (const at of which)
+    crypto.getRandomValues(bytes.subarray(leaves[at]! * pageBytes, (leaves[at]! + 1) * pageBytes))
+  writeFileSync(file, bytes)
+}
+
+test.each([
+  [
+    "was deleted",
+    async (cwd: string) => {
+      for (const suffix of ["", "-wal", "-shm"]) rmSync(join(cwd, `log/log.sqlite${suffix}`), { force: true })
+    },
+    0,
+  ],
+  [
+    "is an earlier copy",
+    async (cwd: string) => renameSync(join(cwd, "copy"), join(cwd, "log/log.sqlite")),
+    20,
+  ],
+  [
+    "was rescued",
+    async (cwd: string) => {
+      damage(join(cwd, "log/log.sqlite"), [2, 4])
+      expect(await hookline(["log", "rescue", "rescued"], { cwd })).toMatchObject({ status: 1 })
+      renameSync(join(cwd, "log"), join(cwd, "damaged"))
+      renameSync(join(cwd, "rescued"), join(cwd, "log"))
+    },
+    undefined,
+  ],
+])(
+  "events whose records a log that %s lacks are published when they come again, others are not",
+  async (_, replace, left) => {
+    using folder = temporaryFolder()
+    const cwd = folder.path
+    const text = configuration("http://127.0.0.1:9").replace(/\[forward:app\][^]*/, "")
+    const ids = numbered("filled", 60)
+    const padded = async (service: RunningHookline, own: readonly string[]) => {
+      for (const id of own) {
+        const body = JSON.stringify({ id, text: "x".repeat(1500) })
+        expect((await fetch(service.urls["hooks"]!, { method: "POST", body })).status).toBe(200)
+      }
+    }
+    {
+      await using service = await startHookline(text, { folder: cwd })
+      await padded(service, ids.slice(0, 20))
+    }
+    cpSync(join(cwd, "log/log.sqlite"), join(cwd, "copy"))
+    {
+      await using service = await startHookline(text, { folder: cwd })
+      await padded(service, ids.slice(20))
+    }
+    await replace(cwd)
+    const inLog = async () =>
+      (await recordsInLog(join(cwd, "log"), "hooks")).map(
+        ({ value }) => (JSON.parse(Buffer.from(value).toString()) as { id: string }).id,
+      )
+    const had = left === 0 ? [] : await inLog()
+    if (left !== undefined) expect(had).toHaveLength(left)
+    expect(had.length).toBeLessThan(ids.length)
+    await using service = await startHookline(text, { folder: cwd })
+    await padded(service, ids)
+    const dropped = service.log.find(({ msg }) =>
+      msg.startsWith("the log does not have the records of these keys"),
+    )
+    expect(dropped).toMatchObject({ keys: ids.length - had.length })
+    await service.stop()
+    const all = await inLog()
+    expect(all).toHaveLength(ids.length)
+    expect(new Set(all)).toEqual(new Set(ids))
   },
 )

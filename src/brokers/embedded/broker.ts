@@ -1,10 +1,19 @@
 import { resolve } from "node:path"
-import type { DedupeKey, JournaledKey, KeyJournal, Receipt, Record } from "../../pipeline/record.ts"
+import type {
+  DedupeKey,
+  JournaledKey,
+  KeyJournal,
+  KeyPlace,
+  Receipt,
+  Record,
+  RecordPlace,
+} from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { ConnectionMetrics, LogMetrics } from "../../telemetry/metrics.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Broker, LogState } from "../broker.ts"
 import { logIn } from "../../storage/database-file.ts"
+import { answerOf } from "../../storage/answer-of.ts"
 import { DurableWriter } from "../../storage/durable-writer.ts"
 import { BUSY_RETRY_MS, type ThreadAnswer } from "../../storage/serve-database.ts"
 import { KafkaListener, type KafkaPort } from "./kafka-listener.ts"
@@ -53,6 +62,8 @@ const UNCOUNTED: LogMetrics = { deleted() {} }
 export const openEmbedded = (options: EmbeddedOptions, deps: EmbeddedDeps): EmbeddedBroker =>
   new EmbeddedBroker(options, deps)
 
+type CommittedBatch = ReturnType<LogDatabase["commitWithKeys"]>
+
 export class EmbeddedBroker implements Broker {
   readonly #writer: DurableWriter<LogDatabase>
   readonly #publisher: BatchPublisher
@@ -73,19 +84,19 @@ export class EmbeddedBroker implements Broker {
   #forgetThroughId: number | undefined
   /** Keys of the batch that the thread has, or had when the file failed: reopening it shows whether their records are in it. */
   #inDoubt: DedupeKey[] = []
+  /** Of records with keys, by topic and partition, in the current epoch. */
+  readonly #places = new Map<string, KeyPlace[]>()
   #closing: Promise<void> | undefined
   readonly #closed = Promise.withResolvers<readonly JournaledKey[]>()
 
   /** For the store of dedupe keys in the same folder. A log that is closed has nothing for it. */
   readonly keyJournal: KeyJournal = {
-    read: () => {
-      const { promise, resolve, reject } = Promise.withResolvers<readonly JournaledKey[]>()
-      this.#writer.do("state", [], (answer) => {
-        if (answer.kind === "done") resolve(answer.value)
-        else reject(new HooklineError("unavailable", this.#writer.problem ?? "the log is not open yet"))
-      })
-      return Promise.race([promise, this.#closed.promise])
-    },
+    read: () => Promise.race([answerOf(this.#writer, "state"), this.#closed.promise]),
+    lost: (places) =>
+      Promise.race([
+        answerOf(this.#writer, "lost", places),
+        this.#closed.promise.then(() => ({ gaps: 0, lost: [] })),
+      ]),
     forget: (throughId) => {
       this.#forgetThroughId = Math.max(throughId, this.#forgetThroughId ?? 0)
     },
@@ -233,18 +244,24 @@ export class EmbeddedBroker implements Broker {
   readonly #commit: PublisherDependencies["commit"] = (batch, records, then) => {
     const forgetThroughId = this.#forgetThroughId
     this.#forgetThroughId = undefined
-    for (const { record } of records) {
+    const withKeys: number[] = []
+    for (const [at, { record }] of records.entries()) {
       const { dedupeKey } = record
       if (dedupeKey?.directory !== this.#directory) continue
       dedupeKey.isInDoubt = true
       this.#inDoubt.push(dedupeKey)
+      withKeys.push(at)
     }
     const keys = this.#inDoubt.map(({ key, untilMs }) => [key, untilMs] as const)
-    const answered = (answer: ThreadAnswer<ReturnType<LogDatabase["commitWithKeys"]>>): void => {
+    const answered = (answer: ThreadAnswer<CommittedBatch>): void => {
       if (answer.kind === "done") {
         this.#kafka?.committed(batch.topics)
-        const firstId = answer.value.lastKeyId - keys.length + 1
-        this.#settleKeys((_, at) => firstId + at)
+        const { value } = answer
+        const firstId = value.lastKeyId - keys.length + 1
+        this.#settleKeys(
+          (_, at) => firstId + at,
+          (at) => this.#placeOf(records[withKeys[at]!]!.record.topic, withKeys[at]!, value),
+        )
       } else {
         if (forgetThroughId !== undefined) this.keyJournal.forget(forgetThroughId)
         if (answer.kind === "busy") this.#settleKeys(() => undefined)
@@ -254,11 +271,22 @@ export class EmbeddedBroker implements Broker {
     this.#writer.do("commit", [batch, keys, this.#clock.stamp(), forgetThroughId], answered, [batch.bytes])
   }
 
-  /** @param idOf undefined: the key is not in the log */
-  #settleKeys(idOf: (key: DedupeKey, at: number) => number | undefined): void {
+  /** Where a record of a batch is. @param at which of the batch's */
+  #placeOf(topic: string, at: number, { log, epoch, offsets, partitions }: CommittedBatch): RecordPlace {
+    const partition = partitions?.[at] ?? 0
+    const known = this.#places.getOrInsertComputed(topic, () => [])
+    if (known[partition]?.epoch !== epoch) known[partition] = { log, topic, partition, epoch }
+    return { place: known[partition]!, offset: offsets[at]! }
+  }
+
+  /** @param idOf undefined: the key is not in the log @param placeOf of its record; absent: not known */
+  #settleKeys(
+    idOf: (key: DedupeKey, at: number) => number | undefined,
+    placeOf?: (at: number) => RecordPlace,
+  ): void {
     for (const [at, one] of this.#inDoubt.splice(0).entries()) {
       const id = idOf(one, at)
-      if (id !== undefined) one.committed(id)
+      if (id !== undefined) one.committed(id, placeOf?.(at))
       one.isInDoubt = false
       one.known?.(id !== undefined)
     }

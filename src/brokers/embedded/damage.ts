@@ -18,6 +18,12 @@ export const createGaps = (db: Database): void =>
     "CREATE TABLE IF NOT EXISTS gaps (records TEXT NOT NULL, first INTEGER NOT NULL, end INTEGER NOT NULL) STRICT",
   )
 
+/** All gaps, in the order in which rescues named them. */
+export function allGaps(db: Database): readonly (Offsets & { readonly records: string })[] {
+  const has = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'gaps'").get() !== null
+  return has ? db.query<Offsets & { records: string }, []>("SELECT * FROM gaps ORDER BY rowid").all() : []
+}
+
 /** What is missing of a range, but for known gaps. */
 export function unknownGaps(
   db: Database,

@@ -1,12 +1,13 @@
 import type { LogState } from "../broker.ts"
-import type { JournaledKey, Record } from "../../pipeline/record.ts"
+import type { JournaledKey, KnownPlace, LostKeys, Record } from "../../pipeline/record.ts"
 import { isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
 import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
 import type { PackedBatch } from "./batch.ts"
-import { findDamage } from "./damage.ts"
-import { beginEpoch, createEpochs, type Extents } from "./log-epochs.ts"
+import { disagreement } from "../log-place.ts"
+import { allGaps, findDamage } from "./damage.ts"
+import { beginEpoch, createEpochs, readEpochs, type Extents } from "./log-epochs.ts"
 import { LogFile, type Committed, type OpenPartition } from "./log-file.ts"
-import { createIdentity, LOG_LAYOUT, PAGE_BYTES, recordsTable } from "./log-tables.ts"
+import { createIdentity, LOG_LAYOUT, PAGE_BYTES, readIdentity, recordsTable } from "./log-tables.ts"
 import { Ages } from "./record-ages.ts"
 import { Shrinker } from "./shrinker.ts"
 import { noDeletions, SLICE_BYTES, Trimmer, type Deletions, type TrimLimits } from "./retention-trimmer.ts"
@@ -55,6 +56,7 @@ export class LogDatabase extends LogFile {
   readonly #wal: Wal
   readonly #shrinker: Shrinker
   readonly #journal: KeyJournalTable
+  readonly #clusterId: string
   /** The epoch that this opening's first commit has begun. */
   #epoch: number | undefined
   #limits: TrimLimits | undefined
@@ -76,6 +78,7 @@ export class LogDatabase extends LogFile {
     prepare: (...next: Parameters<LogDatabase["prepare"]>) => this.prepare(...next),
     commit: (...batch: Parameters<LogDatabase["commitWithKeys"]>) => this.commitWithKeys(...batch),
     forgetKeys: (throughId: number) => this.forgetKeys(throughId),
+    lost: (places: readonly KnownPlace[]) => this.lost(places),
     keep: (limits: TrimLimits) => this.keep(limits),
   }
 
@@ -96,6 +99,7 @@ export class LogDatabase extends LogFile {
     this.#shrinker = this.load(() => new Shrinker(this.db))
     this.trimmer = this.load(() => new Trimmer(this, this.#ages))
     this.#journal = this.load(() => new KeyJournalTable(this.db))
+    this.#clusterId = this.load(() => readIdentity(this.db)!)
     this.load(() => this.#wal.checkpoint())
   }
 
@@ -120,14 +124,14 @@ export class LogDatabase extends LogFile {
    * Commits a batch together with the dedupe keys of its records.
    *
    * @param forgetThroughId id of the last key that is no longer needed
-   * @returns with the id of the last key, and the epoch of the records
+   * @returns with the id of the last key, and the log and epoch of the records
    */
   commitWithKeys(
     batch: PackedBatch,
     keys: readonly KeyUntil[],
     timestampMs: number,
     forgetThroughId: number | undefined,
-  ): Committed & { readonly lastKeyId: number; readonly epoch: number } {
+  ): Committed & { readonly lastKeyId: number; readonly log: string; readonly epoch: number } {
     const bytesBefore = this.bytesKept
     let lastKeyId = 0
     let epoch = this.#epoch
@@ -140,7 +144,7 @@ export class LogDatabase extends LogFile {
     })
     this.#epoch = epoch
     this.#answeredBytes = this.bytesKept - bytesBefore
-    return { ...committed, lastKeyId, epoch: epoch! }
+    return { ...committed, lastKeyId, log: this.#clusterId, epoch: epoch! }
   }
 
   /** How many partitions the topic with the most has. */
@@ -243,6 +247,27 @@ export class LogDatabase extends LogFile {
     while (this.#unchecked !== undefined && performance.now() - startedMs < CHECK_MS)
       if (this.#unchecked.next().done === true) this.#unchecked = undefined
     return this.#unchecked !== undefined
+  }
+
+  /** The offsets of keys whose records the log does not have, or that a rescue has left behind. */
+  lost(places: readonly KnownPlace[]): LostKeys {
+    const epochs = readEpochs(this.db)
+    const gaps = allGaps(this.db)
+    const lost = places.flatMap(({ id, log, topic, partition, epoch, last, gaps: compared }) => {
+      const open = this.topics.get(topic)?.partitions[partition]
+      const table = open === undefined ? "" : recordsTable(open)
+      const found = disagreement(
+        { clusterId: log, offset: last + 1, epoch: { number: epoch, start: 0 } },
+        { clusterId: this.#clusterId, end: open?.nextOffset ?? 0, epochs: epochs.of(table) },
+      )
+      const beyond = found && { place: id, first: found.offset ?? 0, end: Number.MAX_SAFE_INTEGER }
+      const between = gaps
+        .slice(compared)
+        .filter((gap) => gap.records === table && gap.first <= last)
+        .map(({ first, end }) => ({ place: id, first, end }))
+      return [...(beyond === undefined ? [] : [beyond]), ...between]
+    })
+    return { gaps: gaps.length, lost }
   }
 
   /** Where partitions begin and end before a transaction. */

@@ -51,7 +51,7 @@ export interface KeyJournal {
   read(): Promise<readonly JournaledKey[]>
   /** Deletes those up to that id, eventually. */
   forget(throughId: number): void
-  /** Which records of keys the log does not have: they were lost. @throws HooklineError `unavailable` while the log is not open */
+  /** Finds the places' records that the log does not have: they were lost. @throws HooklineError `unavailable` while the log is not open */
   lost(places: readonly KnownPlace[]): Promise<LostKeys>
 }
 
@@ -66,7 +66,7 @@ export interface KeyPlace {
 
 /** The record of a key. */
 export interface RecordPlace {
-  /** One object for all records of it. */
+  /** The same object for all of its records. */
   readonly place: KeyPlace
   readonly offset: number
 }
@@ -76,13 +76,13 @@ export interface KnownPlace extends KeyPlace {
   readonly id: number
   /** The largest offset of its keys. */
   readonly last: number
-  /** How many of the log's gaps were compared with it. */
+  /** The number of the log's gaps that were compared with it. */
   readonly gaps: number
 }
 
 /** Keys whose records a log does not have. */
 export interface LostKeys {
-  /** How many gaps the log has. */
+  /** The number of the log's gaps. */
   readonly gaps: number
   readonly lost: readonly { readonly place: number; readonly first: number; readonly end: number }[]
 }

@@ -13,7 +13,7 @@ import type { ConnectionMetrics, LogMetrics } from "../../telemetry/metrics.ts"
 import { HooklineError } from "../../errors.ts"
 import type { Broker, LogState } from "../broker.ts"
 import { logIn } from "../../storage/database-file.ts"
-import { answerOf } from "../../storage/answer-of.ts"
+import { answerOf } from "../../storage/database-calls.ts"
 import { DurableWriter } from "../../storage/durable-writer.ts"
 import { BUSY_RETRY_MS, type ThreadAnswer } from "../../storage/serve-database.ts"
 import { KafkaListener, type KafkaPort } from "./kafka-listener.ts"
@@ -84,7 +84,7 @@ export class EmbeddedBroker implements Broker {
   #forgetThroughId: number | undefined
   /** Keys of the batch that the thread has, or had when the file failed: reopening it shows whether their records are in it. */
   #inDoubt: DedupeKey[] = []
-  /** Of records with keys, by topic and partition, in the current epoch. */
+  /** The places of records with keys, by topic and partition, in the current epoch. */
   readonly #places = new Map<string, KeyPlace[]>()
   #closing: Promise<void> | undefined
   readonly #closed = Promise.withResolvers<readonly JournaledKey[]>()
@@ -271,7 +271,7 @@ export class EmbeddedBroker implements Broker {
     this.#writer.do("commit", [batch, keys, this.#clock.stamp(), forgetThroughId], answered, [batch.bytes])
   }
 
-  /** Where a record of a batch is. @param at which of the batch's */
+  /** The place of a batch's record. @param at its index in the batch */
   #placeOf(topic: string, at: number, { log, epoch, offsets, partitions }: CommittedBatch): RecordPlace {
     const partition = partitions?.[at] ?? 0
     const known = this.#places.getOrInsertComputed(topic, () => [])

@@ -44,6 +44,7 @@ const CONFIGURATION = ["src/config/", "src/components/"]
 const TO_KAFKA = [
   "src/brokers/",
   "src/kafka-listener/",
+  "src/kafka-protocol/",
   ...CONFIGURATION,
   "src/dedupe/",
   "src/replay/",
@@ -138,7 +139,7 @@ export const SUITES: readonly Suite[] = [
   {
     name: "Kafka's clients",
     tests: ["test/long/embedded-kafka-*.test.ts"],
-    paths: ["src/kafka-listener/", "src/brokers/", ...CONFIGURATION, "test/clients/"],
+    paths: ["src/kafka-listener/", "src/kafka-protocol/", "src/brokers/", ...CONFIGURATION, "test/clients/"],
   },
   {
     name: "Kafka",

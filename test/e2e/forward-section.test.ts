@@ -2,6 +2,7 @@ import { expect, test } from "bun:test"
 import { join } from "node:path"
 import { hookline, reload, startHookline, temporaryFolder, type Started } from "../support/hookline.ts"
 import { startInProcess } from "../support/in-process.ts"
+import { until } from "../support/kafka-options.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { checked } from "../support/problems-in.ts"
 import { Receiver } from "../support/receiver.ts"
@@ -78,7 +79,10 @@ test("a record that is refused alone is parked, published to the dead letters, l
   await service.logged(({ msg, offset }) => msg === "record refused" && offset === 2)
   const run = (...args: string[]) => hookline(["forward", ...args], { cwd: folder.path })
   expect((await run("failures", "app")).stdout).toContain("422: no such customer")
-  expect((await run("list")).stdout).toMatch(/app +log\/hooks +\S+ +2 +2 +running/)
+  // what it waited for is written a moment after the record
+  await until("listed as running", async () =>
+    /app +log\/hooks +\S+ +2 +2 +running/.test((await run("list")).stdout),
+  )
   expect(await valuesInLog(join(folder.path, "log"), "refused")).toHaveLength(2)
   expect(await run("drop", "app")).toMatchObject({ status: 64, stdout: "" })
   expect(await run("drop", "app", "--offset", "0:9")).toMatchObject({

@@ -24,6 +24,13 @@ interface TableRow {
   readonly sql: string
 }
 
+interface Rescue {
+  /** Called with a table that can't be read, which is left empty or out. */
+  readonly damaged: (name: string, error: unknown) => void
+  /** How tables were created, by name. */
+  readonly descriptions: ReadonlyMap<string, string>
+}
+
 export class DatabaseCopy implements Disposable {
   readonly location: DatabaseLocation
   /** The copy. */
@@ -77,9 +84,9 @@ export class DatabaseCopy implements Disposable {
    * Copies tables whole.
    *
    * @param names undefined: all
-   * @param damaged called with a table that can't be read, which is left empty or out; undefined: that is thrown
+   * @param rescue undefined: what can't be read is thrown
    */
-  copyTables(names?: (name: string) => boolean, damaged?: (name: string, error: unknown) => void): void {
+  copyTables(names?: (name: string) => boolean, rescue?: Rescue): void {
     this.reading(() => {
       const tables = this.db
         .query<TableRow, []>(
@@ -89,17 +96,29 @@ export class DatabaseCopy implements Disposable {
       for (const { name, sql } of tables) {
         if (names?.(name) === false) continue
         try {
-          this.db.run(sql)
+          this.db.run(this.#descriptionOf(name, rescue) ?? sql)
           this.db.run(`INSERT INTO main.${name} SELECT * FROM source.${name}`)
         } catch (error) {
           // of a description that is not what was written, SQLite says that it is none
-          if (damaged === undefined || !(isDamage(error) || hasCode(error, "SQLITE_ERROR"))) throw error
-          damaged(name, error)
+          if (rescue === undefined || !(isDamage(error) || hasCode(error, "SQLITE_ERROR"))) throw error
+          rescue.damaged(name, error)
         }
       }
       for (const name of ["application_id", "user_version"])
         this.db.run(`PRAGMA main.${name} = ${pragma(this.reader, name)}`)
     })
+  }
+
+  /** Its own description of a table with as many columns; an earlier version may have had fewer. */
+  #descriptionOf(name: string, rescue: Rescue | undefined): string | undefined {
+    const own = rescue?.descriptions.get(name)
+    if (own === undefined) return undefined
+    this.db.run(own)
+    const columns = (schema: string): number =>
+      this.db.query("SELECT 1 FROM pragma_table_info(?, ?)").all(name, schema).length
+    const isSame = columns("main") === columns("source")
+    this.db.run(`DROP TABLE main.${name}`)
+    return isSame ? own : undefined
   }
 
   /** The source is no longer needed. */

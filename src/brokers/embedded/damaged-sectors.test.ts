@@ -261,7 +261,8 @@ test(`${TRIALS} logs with a damaged sector: what is served, copied and counted i
       const { found, lost } = await tail(join(own, "rescued"))
       expect([what, lost]).toEqual([what, []])
       missing = expectAccounted(`${what}, rescued`, found, rescued)
-      expect([what, checked]).toEqual([what, { records: found.size, lost: rescued }])
+      // where the description of a table alone is damaged, a rescue knows it
+      expect([what, checked]).toEqual([what, { records: found.size, lost: expect.arrayContaining(rescued) }])
       // once more, and nothing is missed that was named
       expect([what, check(join(own, "rescued"))]).toEqual([what, { records: found.size, lost: [] }])
       const log = new LogDatabase(logIn(join(own, "rescued")))

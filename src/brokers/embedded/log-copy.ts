@@ -1,9 +1,10 @@
-import type { Database } from "bun:sqlite"
+import { Database } from "bun:sqlite"
 import type { Offsets, UnreadRecords } from "../../kafka-listener/log.ts"
 import { DatabaseCopy } from "../../storage/database-copy.ts"
 import { DamagedFile, logIn } from "../../storage/database-file.ts"
 import { createGaps, describeDamage, firstOffsetOf, scan } from "./damage.ts"
 import { prepareBounds, saveBounds, seedOf } from "./log-bounds.ts"
+import { EMBEDDED_LAYOUT } from "./log-database.ts"
 import { createRecordsTable, hasChecksums, recordsTable, type PlacedRow } from "./log-tables.ts"
 import { endOrUnknown, UNKNOWN_END } from "./partition-end.ts"
 import { listPartitions, moveFirst, partitionRows, type PartitionRow } from "./partition-rows.ts"
@@ -54,7 +55,9 @@ export class LogCopy implements Disposable {
       if (table === "identity") throw error
       if (!isList(table)) this.left.push(table)
     }
-    copy.copyTables((name) => !isRecords(name), this.#kind === "rescue" ? damaged : undefined)
+    const isCopied = (name: string): boolean => !isRecords(name)
+    if (this.#kind === "backup") copy.copyTables(isCopied)
+    else copy.copyTables(isCopied, { damaged, descriptions: describeTables() })
     this.#ranges = copy.reading(() => partitionRows(copy.db).map((row) => rangeOf(copy.db, row)))
     copy.end()
     for (const range of this.#ranges)
@@ -140,6 +143,17 @@ export class LogCopy implements Disposable {
       unchecked: range.bounds !== "damaged" ? range.bounds.unchecked : hasChecksums(db, range) ? end : null,
     })
   }
+}
+
+/** The tables as they are created: a description in a damaged file may name a column otherwise, and still be one. */
+function describeTables(): ReadonlyMap<string, string> {
+  using db = new Database(":memory:")
+  EMBEDDED_LAYOUT.createTables(db)
+  createGaps(db)
+  const all = db.query<{ name: string; sql: string }, []>(
+    "SELECT name, sql FROM sqlite_schema WHERE type = 'table'",
+  )
+  return new Map(all.all().map(({ name, sql }) => [name, sql]))
 }
 
 /** What is to be copied, as the snapshot of the source has it. */

@@ -1,6 +1,6 @@
 import type { LogState } from "../broker.ts"
 import type { JournaledKey, KnownPlace, LostKeys, Record } from "../../pipeline/record.ts"
-import { isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
+import { isDamage, type DatabaseLocation, type Layout } from "../../storage/database-file.ts"
 import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
 import type { PackedBatch } from "./batch.ts"
 import { disagreement } from "../log-place.ts"
@@ -50,6 +50,20 @@ export interface Trimmed extends Pick<LogState, "bytes" | "fileBytes" | "heldByt
   readonly deleted: Deletions
 }
 
+/** The tables of an embedded log's file. */
+export const EMBEDDED_LAYOUT: Layout = {
+  ...LOG_LAYOUT,
+  canShrink: true,
+  createTables(db) {
+    LOG_LAYOUT.createTables(db)
+    createKeyJournal(db)
+    createIdentity(db)
+    createEpochs(db)
+    // of backups by earlier versions
+    db.run("DROP TABLE IF EXISTS backup")
+  },
+}
+
 export class LogDatabase extends LogFile {
   readonly #ages = new Ages<OpenPartition>()
   readonly trimmer: Trimmer
@@ -83,18 +97,7 @@ export class LogDatabase extends LogFile {
   }
 
   constructor(location: DatabaseLocation) {
-    super(location, {
-      ...LOG_LAYOUT,
-      canShrink: true,
-      createTables(db) {
-        LOG_LAYOUT.createTables(db)
-        createKeyJournal(db)
-        createIdentity(db)
-        createEpochs(db)
-        // of backups by earlier versions
-        db.run("DROP TABLE IF EXISTS backup")
-      },
-    })
+    super(location, EMBEDDED_LAYOUT)
     this.#wal = new Wal(this.db, location.file, (mode) => this.checkpointNow(mode))
     this.#shrinker = this.load(() => new Shrinker(this.db))
     this.trimmer = this.load(() => new Trimmer(this, this.#ages))

@@ -6,6 +6,7 @@ import { ByteWriter } from "../../src/kafka-protocol/byte-writer.ts"
 import { ERROR } from "../../src/kafka-protocol/error-codes.ts"
 import type { Api } from "../../src/kafka-protocol/fields.ts"
 import { Fetch, OffsetForLeaderEpoch } from "../../src/kafka-protocol/messages.ts"
+import { untilEpochsArePast } from "../support/embedded-log.ts"
 import { folderOfTests, type Started } from "../support/hookline.ts"
 import { startInProcess } from "../support/in-process.ts"
 import {
@@ -104,6 +105,7 @@ for (const whenCopied of [
       }
       for (const suffix of ["", "-wal", "-shm"]) rmSync(`${file}${suffix}`, { force: true })
       cpSync(`${file}.copy`, file)
+      await untilEpochsArePast()
       const later: string[] = []
       if (whenCopied !== "at once") {
         await using third = await start("off")

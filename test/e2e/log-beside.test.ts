@@ -5,7 +5,7 @@ import { OutcomeFolder } from "../../src/reconcile/outcome-index.ts"
 import { positionFile, Positions } from "../../src/replay/positions.ts"
 import { keptIn } from "../../src/runtime/kept-files.ts"
 import { holderFileOf } from "../../src/storage/database-file.ts"
-import { recordsInLog } from "../support/embedded-log.ts"
+import { recordsInLog, untilEpochsArePast } from "../support/embedded-log.ts"
 import { GITHUB_SECRET, GitHubHook } from "../support/github-hook.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { kafkaAddressOf } from "../support/kafka-clients.ts"
@@ -195,8 +195,7 @@ test.each([
       await receiver.offset(21)
     }
     renameSync(`${file}.copy`, file)
-    // an epoch's number is its time in seconds, or one more than the last: both openings may have been in one second
-    await Bun.sleep(2000)
+    await untilEpochsArePast()
     const later = numbered("later", meanwhile)
     if (meanwhile > 0) {
       await using service = await start(text.replace(/\[forward:app\][^]*/, ""))

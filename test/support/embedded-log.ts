@@ -34,3 +34,9 @@ export async function recordsInLog(directory: string, topic: string): Promise<St
     await reader.close()
   }
 }
+
+/**
+ * Waits until the next opening of any copy of a log begins an epoch that no earlier opening has begun: the number of an epoch is
+ * its time in seconds, or one more than the last, and two openings may have been in one second.
+ */
+export const untilEpochsArePast = (): Promise<void> => Bun.sleep(2000)

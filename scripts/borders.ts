@@ -1,7 +1,7 @@
 /**
  * `npm run borders`: rooms, layers and doors of the source, by the table in scripts/borders/table.ts. Prints lines, files, doors
  * (files that are imported from outside their room) and names that cross for each room, what the table does not allow, and how
- * many files know each feature outside its own. The numbers stand in borders.json. They may fall, and `npm run docs` notes that;
+ * many files know each feature outside its own. The numbers stand in borders.json. They may fall, and `-- --write` notes that;
  * one may rise with a sentence that says why: `-- --write --why "…"`. `-- --check`, in `npm run check`, fails where a number is not
  * the one that is noted. `-- --list NAME` names the files behind a number.
  */
@@ -23,7 +23,6 @@ const NOTED = Bun.file(join(ROOT, "borders.json"))
 const { values: flags } = parseArgs({
   options: {
     check: { type: "boolean", default: false },
-    quiet: { type: "boolean", default: false },
     write: { type: "boolean", default: false },
     why: { type: "string" },
     list: { type: "string" },
@@ -40,7 +39,7 @@ const risen = changed.filter((name) => (numbers[name] ?? 0) > (noted[name]?.is ?
 if (flags.list !== undefined) list(flags.list)
 else if (flags.check) check()
 else {
-  if (!flags.quiet) print()
+  print()
   if (flags.write) await write()
 }
 
@@ -48,7 +47,7 @@ function check(): void {
   const wrong = [...wrongImports(sources), ...circles(sources).map((it) => `a circle: ${it.join(", ")}`)]
   for (const line of wrong) process.stderr.write(`borders: ${line}\n`)
   for (const name of changed) {
-    const fix = risen.includes(name) ? `npm run borders -- --write --why "…"` : "npm run docs"
+    const fix = `npm run borders -- --write${risen.includes(name) ? ' --why "…"' : ""}`
     const [is, was] = [numbers[name] ?? "gone", noted[name]?.is ?? "not counted"]
     process.stderr.write(`borders: ${name}: ${is}, was ${was}; ${fix}\n`)
   }

@@ -27,7 +27,7 @@ interface TableRow {
 interface Rescue {
   /** Called with a table that can't be read, which is left empty or out. */
   readonly damaged: (name: string, error: unknown) => void
-  /** How tables were created, by name. */
+  /** The statement that created each table, by its name. */
   readonly descriptions: ReadonlyMap<string, string>
 }
 

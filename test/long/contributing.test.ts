@@ -317,7 +317,11 @@ test("Hookline on an embedded log killed twice under load: nothing acknowledged 
 }
 
 const run = (...command: readonly string[]): Promise<Ended> =>
-  runToEnd(command, { cwd: copy, env: { ...process.env, NO_COLOR: "1" } })
+  runToEnd(command, {
+    cwd: copy,
+    // the executable of this run is this checkout's
+    env: { ...process.env, NO_COLOR: "1", HOOKLINE_TEST_PROGRAM: undefined },
+  })
 async function succeed(...command: readonly string[]): Promise<string> {
   const { status, stdout, stderr } = await run(...command)
   // behind a bar: these are no results of this file's tests
@@ -354,6 +358,7 @@ test("every recipe of CONTRIBUTING.md is tried here", () => {
 test("with an example of each recipe, npm run docs and npm run format leave nothing that npm run check finds", async () => {
   for (const { edits } of Object.values(EXAMPLES)) for (const edit of edits) apply(edit)
   await succeed("npm", "run", "docs")
+  await succeed("npm", "run", "borders", "--", "--write", "--why", "an example of each recipe")
   await succeed("npm", "run", "format")
   await succeed("npm", "run", "check")
   const count = Object.keys(PRESETS).length + 1

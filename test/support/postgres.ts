@@ -16,7 +16,8 @@ export interface Postgres extends AsyncDisposable {
 
 /** Debian keeps it out of the way, by release. */
 const INITDB =
-  Bun.which("initdb") ?? [...new Glob("/usr/lib/postgresql/*/bin/initdb").scanSync("/")].toSorted().at(-1)
+  Bun.which("initdb") ??
+  [...new Glob("usr/lib/postgresql/*/bin/initdb").scanSync({ cwd: "/", absolute: true })].toSorted().at(-1)
 
 /** Whether `makePostgres` can work here; if not, as `hasTools`. */
 export const hasPostgres = (): boolean => INITDB !== undefined || lacks("no initdb", ["postgresql"])

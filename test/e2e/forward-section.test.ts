@@ -282,6 +282,9 @@ test("while a section has an error, the others are still listed and retried", as
   await post(service, "a")
   await receiver.count(1)
   const run = (...args: string[]) => hookline(["forward", ...args, "-c", "wrong.conf"], { cwd: folder.path })
+  // what it waited for at its start is written a moment later
+  const list = () => hookline(["forward", "list"], { cwd: folder.path })
+  await until("listed as running", async () => /app .* running/.test((await list()).stdout))
   for (const [lines, problem] of [
     ["url = http://app.test/", "[forward:wrong] from: is missing"],
     ["from = nowhere/hooks\nurl = http://app.test/", "[forward:wrong] from: unknown connection nowhere"],

@@ -258,7 +258,7 @@ test("a paused section posts nothing until it is resumed, across a reload that c
   expect(await act(service, "app", "resume")).toBe(204)
   await receiver.count(4)
   expect(keysOf(receiver)).toEqual(["a", "b", "c", "d"])
-  expect((await run("list")).stdout).toMatch(/app .* running/)
+  await until("listed as running", async () => /app .* running/.test((await run("list")).stdout))
 })
 
 const WARNING = "retention will soon delete waiting records, starting at hooks[0]@0"

@@ -71,7 +71,7 @@ describe.skipIf(!hasBrowser())("the page", () => {
       // the overview comes each second: the event may be older than `now` when it is first shown
       await page
         .getByRole("row", { name: /payments/ })
-        .getByText(/^(?:now|\d+ \w+)$/)
+        .locator("time", { hasText: /^(?:now|\d+ \w+)$/ })
         .waitFor()
       await look()
 

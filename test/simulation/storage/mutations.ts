@@ -97,8 +97,8 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   dedupe(
     "a key is deleted from the log once it is in the store's file",
     "dedupe/key-writes.ts",
-    "    this.#keys.set(key, { untilMs, deadlineMs: 0, journalId })\n",
-    "    this.#keys.set(key, { untilMs, deadlineMs: 0, journalId })\n    this.journal?.forget(journalId)\n",
+    "    this.#keys.set(key, { untilMs, deadlineMs: 0, journalId, at })\n",
+    "    this.#keys.set(key, { untilMs, deadlineMs: 0, journalId, at })\n    this.journal?.forget(journalId)\n",
   ),
   spool(
     "a spooled event is acknowledged once it is committed",

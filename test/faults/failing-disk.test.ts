@@ -22,11 +22,11 @@ describe.skipIf(!canModelDisks())("the n-th write, truncation or fsync fails, th
     isFull ? 3_600_000 : 300_000,
   )
 
-  test.each([
-    "the WAL is rewritten before a file that failed is opened",
-    "the WAL is kept where a checkpoint's pages may not be durable",
-  ])("a log whose recovery lacks this loses events: %s", async (mutation) => {
-    const { failures } = await simulate({ simulation: "log, call by call", to: 1 + SEEDS, mutation })
-    expect(failures).not.toEqual([])
-  })
+  test.each(["the WAL is rewritten before a file that failed is opened"])(
+    "a log whose recovery lacks this loses events: %s",
+    async (mutation) => {
+      const { failures } = await simulate({ simulation: "log, call by call", to: 1 + SEEDS, mutation })
+      expect(failures).not.toEqual([])
+    },
+  )
 })

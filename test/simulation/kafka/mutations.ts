@@ -133,12 +133,6 @@ export const KAFKA_MUTATIONS: readonly Mutation[] = [
     "this.#items = [...this.#items, ...items]",
   ),
   kafka(
-    "a record past its deadline is taken out of the queue",
-    QUEUE,
-    "    this.#items = this.#items.filter(({ deadlineMs }) => deadlineMs > nowMs)\n",
-    "",
-  ),
-  kafka(
     "deadlines are looked at before a request is formed",
     "leader-queue.ts",
     "    partition.expire(nowMs)\n",

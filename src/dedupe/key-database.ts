@@ -90,7 +90,17 @@ export class KeyDatabase extends DurableDatabase {
     /** Commits keys; as `transact`. */
     write: (keys: readonly PlacedKey[], places: readonly KeyPlace[]): void => {
       this.transact(() => {
-        const ids = places.map((place, at) => this.#notePlace(place, keys, at))
+        const largest = places.map(() => ({ last: 0, until: 0 }))
+        for (const [, untilMs, at, offset] of keys) {
+          const of = largest[at]
+          if (of === undefined) continue
+          of.last = Math.max(of.last, offset)
+          of.until = Math.max(of.until, untilMs)
+        }
+        const ids = places.map(({ log, topic, partition, epoch }, at) => {
+          const { last, until } = largest[at]!
+          return this.#note.get(log, topic, partition, epoch, last, until)!.id
+        })
         for (const [key, untilMs, at, offset] of keys)
           this.#insert.run(key, untilMs, at < 0 ? null : ids[at]!, at < 0 ? null : offset)
       })
@@ -137,14 +147,6 @@ export class KeyDatabase extends DurableDatabase {
       this.gathered(over * BYTES_PER_KEY)
       return over === SLICE_KEYS
     },
-  }
-
-  #notePlace({ log, topic, partition, epoch }: KeyPlace, keys: readonly PlacedKey[], place: number): number {
-    let last = 0
-    let until = 0
-    for (const [, untilMs, at, offset] of keys)
-      if (at === place) [last, until] = [Math.max(last, offset), Math.max(until, untilMs)]
-    return this.#note.get(log, topic, partition, epoch, last, until)!.id
   }
 
   #oldest(limit: number): { id: number; until: number }[] {

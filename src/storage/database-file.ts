@@ -220,6 +220,20 @@ export function isDamage(error: unknown): boolean {
     : error instanceof DamagedFile || error instanceof Damage
 }
 
+/** Returns what is read, or undefined where that meets damage. */
+export function unlessDamaged<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (isDamage(error)) return undefined
+    throw error
+  }
+}
+
+/** Whether a file has a table: one that an earlier version wrote, and no later one has opened, may not. */
+export const hasTable = (db: Database, name: string): boolean =>
+  db.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== null
+
 /** The primary code of an extended one like `SQLITE_IOERR_WRITE`: https://sqlite.org/rescode.html */
 function primaryCode({ code }: SQLiteError): string {
   return /^SQLITE_[A-Z]+/.exec(code ?? "")?.[0] ?? "SQLITE_ERROR"

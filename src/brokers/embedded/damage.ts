@@ -1,9 +1,15 @@
 import type { Database } from "bun:sqlite"
 import { Unreadable, type Offsets, type UnreadRecords } from "../../kafka-listener/log.ts"
-import { Damage, DamagedFile, isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
+import {
+  Damage,
+  DamagedFile,
+  hasTable,
+  unlessDamaged,
+  type DatabaseLocation,
+} from "../../storage/database-file.ts"
 import { recordsTable, type PlacedRow } from "./log-tables.ts"
 import { StoredRows } from "./stored-rows.ts"
-import { endOf, endOrUnknown, UNKNOWN_END } from "./partition-end.ts"
+import { endOrUnknown, UNKNOWN_END } from "./partition-end.ts"
 import { partitionRow, partitionRows, type PartitionRow } from "./partition-rows.ts"
 
 /*
@@ -20,8 +26,9 @@ export const createGaps = (db: Database): void =>
 
 /** All gaps, in the order in which rescues named them. */
 export function allGaps(db: Database): readonly (Offsets & { readonly records: string })[] {
-  const has = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'gaps'").get() !== null
-  return has ? db.query<Offsets & { records: string }, []>("SELECT * FROM gaps ORDER BY rowid").all() : []
+  return hasTable(db, "gaps")
+    ? db.query<Offsets & { records: string }, []>("SELECT * FROM gaps ORDER BY rowid").all()
+    : []
 }
 
 /** What is missing of a range, but for known gaps. */
@@ -30,8 +37,7 @@ export function unknownGaps(
   place: Pick<PartitionRow, "id" | "partition">,
   range: Offsets,
 ): Offsets[] {
-  const has = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'gaps'").get() !== null
-  const known = has
+  const known = hasTable(db, "gaps")
     ? db
         .query<Offsets, [string]>("SELECT first, end FROM gaps WHERE records = ? ORDER BY first")
         .all(recordsTable(place))
@@ -58,7 +64,8 @@ export function* scan(
   { first, end }: Offsets,
   firstOffset?: () => number,
 ): Generator<{ readonly rows: readonly PlacedRow[] } | { readonly gap: Offsets }> {
-  using stored = openRows(db, row)
+  // undefined: the table is missing, or not what was written
+  using stored = unlessDamaged(() => new StoredRows(db, row))
   if (stored === undefined) return yield* unknownGaps(db, row, { first, end }).map((gap) => ({ gap }))
   const missing = (from: number, to: number): Offsets[] => {
     if (from >= to) return []
@@ -81,16 +88,6 @@ export function* scan(
       return
     }
     before = found.at(-1)
-  }
-}
-
-/** undefined: the table is missing, or not what was written. */
-function openRows(db: Database, row: PartitionRow): StoredRows | undefined {
-  try {
-    return new StoredRows(db, row)
-  } catch (error) {
-    if (isDamage(error)) return undefined
-    throw error
   }
 }
 
@@ -156,11 +153,10 @@ const BACK = 256
 /**
  * The last record of a partition; undefined: it has none.
  *
- * @throws Damage if its records don't reach the end that was written with them
+ * @param end as endOf @throws Damage if its records don't reach the end that was written with them
  */
-export function lastRecord(db: Database, row: PartitionRow): PlacedRow | undefined {
+export function lastRecord(db: Database, row: PartitionRow, end: number): PlacedRow | undefined {
   const { first_offset: first, name: topic, partition } = row
-  const { offset: end } = endOf(db, row)
   using stored = new StoredRows(db, row)
   const last = stored.last()
   if (last?.offset === end - 1 || (last === undefined && first === end)) return last

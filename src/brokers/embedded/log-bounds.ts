@@ -1,7 +1,7 @@
 // Hot path: `save`, once a partition and commit.
 import type { Database, Statement } from "bun:sqlite"
 import { crc32 } from "node:zlib"
-import { isDamage } from "../../storage/database-file.ts"
+import { unlessDamaged } from "../../storage/database-file.ts"
 import type { PlaceOfRecords } from "./record-checksum.ts"
 
 /*
@@ -111,15 +111,11 @@ export const allBounds = (db: Database, topic?: string): PartitionBounds[] =>
   )
 
 function read(rows: () => BoundsRow[]): PartitionBounds[] {
-  try {
-    return rows().flatMap(({ topic_id: id, topic: name, crc, ...bounds }) => {
-      const isWritten =
-        typeof name === "string" &&
-        checksumOfBounds({ id, partition: bounds.partition }, seedOf(name), bounds) === crc
-      return isWritten ? [{ id, name, ...bounds }] : []
-    })
-  } catch (error) {
-    if (isDamage(error)) return []
-    throw error
-  }
+  const all = unlessDamaged(rows) ?? []
+  return all.flatMap(({ topic_id: id, topic: name, crc, ...bounds }) => {
+    const isWritten =
+      typeof name === "string" &&
+      checksumOfBounds({ id, partition: bounds.partition }, seedOf(name), bounds) === crc
+    return isWritten ? [{ id, name, ...bounds }] : []
+  })
 }

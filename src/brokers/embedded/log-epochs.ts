@@ -1,4 +1,5 @@
 import type { Database, Statement } from "bun:sqlite"
+import { hasTable } from "../../storage/database-file.ts"
 import type { PartitionEpochs } from "../log-place.ts"
 
 /*
@@ -141,8 +142,9 @@ export class EpochsRead {
 
   /** undefined: an older version wrote the file, and no newer one has opened it since. */
   #prepare(): Statement<{ newest: number | null }, []> | undefined {
-    const hasTable = this.#db.query("SELECT 1 FROM sqlite_schema WHERE name = 'epochs'").get() !== null
-    return hasTable ? this.#db.prepare("SELECT max(epoch) AS newest FROM epochs") : undefined
+    return hasTable(this.#db, "epochs")
+      ? this.#db.prepare("SELECT max(epoch) AS newest FROM epochs")
+      : undefined
   }
 }
 

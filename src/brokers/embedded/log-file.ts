@@ -256,7 +256,7 @@ export abstract class LogFile extends DurableDatabase {
 
   #load(row: PartitionRow): OpenTopic {
     const { offset, position } = endOf(this.db, row)
-    const lastMs = lastRecord(this.db, row)?.timestamp
+    const lastMs = lastRecord(this.db, row, offset)?.timestamp
     if (lastMs !== undefined) this.newestMs = Math.max(lastMs, this.newestMs ?? lastMs)
     const { id, name, partition } = row
     const topic = this.topics.get(name) ?? {

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite"
-import { Damage, type Layout } from "../../storage/database-file.ts"
+import { Damage, hasTable, type Layout } from "../../storage/database-file.ts"
 import type { StoredRecord } from "../broker.ts"
 import { createBounds, prepareBounds, saveBounds, seedOf } from "./log-bounds.ts"
 import { unpackHeaders } from "./packed-headers.ts"
@@ -110,8 +110,7 @@ export function createIdentity(db: Database): void {
 
 /** undefined: an older version wrote the file, and no newer one has opened it since. */
 export function readIdentity(db: Database): string | undefined {
-  const hasTable = db.query("SELECT 1 FROM sqlite_master WHERE name = 'identity'").get() !== null
-  if (!hasTable) return undefined
+  if (!hasTable(db, "identity")) return undefined
   return db.query<{ cluster_id: string }, []>("SELECT cluster_id FROM identity").get()?.cluster_id
 }
 

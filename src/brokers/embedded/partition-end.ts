@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite"
-import { Damage, isDamage } from "../../storage/database-file.ts"
+import { Damage, unlessDamaged } from "../../storage/database-file.ts"
 import { boundsOf } from "./log-bounds.ts"
 import { describeNoEnd, endOfRecords, recordsTable } from "./log-tables.ts"
 import type { PartitionRow } from "./partition-rows.ts"
@@ -39,15 +39,6 @@ function isBefore(db: Database, row: PartitionRow, end: number, schema: "main" |
   if ((last?.offset ?? -1) < end || (boundsOf(db, row)?.next_offset ?? end) > end) return false
   using stored = new StoredRows(db, row, schema)
   return stored.last() !== undefined
-}
-
-function unlessDamaged<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch (error) {
-    if (isDamage(error)) return undefined
-    throw error
-  }
 }
 
 /** The same; UNKNOWN_END where it can't be known. */

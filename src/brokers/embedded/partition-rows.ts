@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite"
-import { Damage, isDamage, pragma } from "../../storage/database-file.ts"
+import { Damage, pragma, unlessDamaged } from "../../storage/database-file.ts"
 import { allBounds, boundsOf, type Bounds, type PartitionBounds } from "./log-bounds.ts"
 
 /*
@@ -60,7 +60,9 @@ export function partitionRows(db: Database, topic?: string): PartitionRow[] {
       .toSorted(byPlace)
   const bounds = allBounds(db, topic)
   const known = new Set(bounds.map(({ id, partition }) => `${id} ${partition}`))
-  const others = unlessDamaged(listed, bounds.length > 0).filter(
+  // bounds stand for lists that can't be read
+  const rows = bounds.length > 0 ? (unlessDamaged(listed) ?? []) : listed()
+  const others = rows.filter(
     ({ id, partition, name }) => typeof name === "string" && !known.has(`${id} ${partition}`),
   )
   // of a topic whose name is damaged in one of the two lists
@@ -82,16 +84,6 @@ const ofBounds = ({ id, name, partition, ...bounds }: PartitionBounds): Partitio
 
 const byPlace = (a: PlacedPartition, b: PlacedPartition): number =>
   Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)) || a.partition - b.partition
-
-/** None where they can't be read, if something else stands for them. */
-function unlessDamaged<T>(read: () => T[], isReplaced: boolean): T[] {
-  try {
-    return read()
-  } catch (error) {
-    if (isReplaced && isDamage(error)) return []
-    throw error
-  }
-}
 
 /** undefined: there is none. */
 export function partitionRow(db: Database, topicId: number, partition: number): PartitionRow | undefined {

@@ -1,5 +1,5 @@
 import type { Database, Statement } from "bun:sqlite"
-import { isDamage } from "../../storage/database-file.ts"
+import { isDamage, unlessDamaged } from "../../storage/database-file.ts"
 import { recordColumns, recordsTable, type PlacedRow, type RecordRow } from "./log-tables.ts"
 import { checksumOf, type PlaceOfRecords } from "./record-checksum.ts"
 import { type PartitionRow } from "./partition-rows.ts"
@@ -80,18 +80,13 @@ export class StoredRows implements Disposable {
     limit = SOME_RECORDS,
     before?: PlacedRow,
   ): readonly PlacedRow[] | undefined {
-    try {
-      const rows = this.#slices.all(from, end, limit)
-      const isWhole = rows.every((row, at) => {
-        const last = rows[at - 1] ?? before
-        const least = at === 0 ? from : rows[at - 1]!.offset + 1
-        return isSound(this.#source, row, least) && follows(row, last)
-      })
-      return isWhole ? rows : undefined
-    } catch (error) {
-      if (isDamage(error)) return undefined
-      throw error
-    }
+    const rows = unlessDamaged(() => this.#slices.all(from, end, limit))
+    const isWhole = rows?.every((row, at) => {
+      const last = rows[at - 1] ?? before
+      const least = at === 0 ? from : rows[at - 1]!.offset + 1
+      return isSound(this.#source, row, least) && follows(row, last)
+    })
+    return isWhole === true ? rows : undefined
   }
 
   /** The row that comes last, if it is what was written. */
@@ -99,13 +94,8 @@ export class StoredRows implements Disposable {
     using rows = this.#db.prepare<PlacedRow, []>(
       `SELECT ${this.#columns} FROM ${this.#table} ORDER BY offset DESC LIMIT 1`,
     )
-    try {
-      const row = rows.get()
-      return row !== null && isSound(this.#source, row, 0) ? row : undefined
-    } catch (error) {
-      if (isDamage(error)) return undefined
-      throw error
-    }
+    const row = unlessDamaged(() => rows.get()) ?? undefined
+    return row !== undefined && isSound(this.#source, row, 0) ? row : undefined
   }
 
   /** Some of the records of a range that are whole, in order, and none between them that is; none: there is no other. */
@@ -173,12 +163,8 @@ export class StoredRows implements Disposable {
       } catch (error) {
         if (!isDamage(error)) throw error
       }
-      try {
-        if (places.get(from, passed) === null) return
-      } catch (error) {
-        if (isDamage(error)) return
-        throw error
-      }
+      // none, or one that can't be read
+      if ((unlessDamaged(() => places.get(from, passed)) ?? null) === null) return
     }
   }
 

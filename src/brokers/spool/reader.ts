@@ -2,7 +2,7 @@ import { toStored, type RecordRow } from "../embedded/log-tables.ts"
 import { HooklineError } from "../../errors.ts"
 import { exists } from "../../process/paths.ts"
 import type { StoredRecord } from "../broker.ts"
-import { openForReading } from "../../storage/database-file.ts"
+import { hasTable, openForReading } from "../../storage/database-file.ts"
 import { EmbeddedReader } from "../embedded/reader.ts"
 import { spoolAt } from "./spool-database.ts"
 
@@ -33,8 +33,7 @@ export async function inspectSpool(
     for (const { topic, records, bytes = 0 } of await reader.topics()) {
       if (records > 0) topics.push({ topic, records, bytes, oldestMs: await firstMs(reader, topic) })
     }
-    const made = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'set_aside'").get() !== null
-    const quarantined = made
+    const quarantined = hasTable(db, "set_aside")
       ? db
           .query<QuarantineInfo, []>(
             `SELECT topic, reason, count(*) AS records, sum(bytes) AS bytes, min(timestamp) AS oldestMs

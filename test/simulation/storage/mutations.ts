@@ -24,6 +24,12 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "from += writevSync(wal, [chunk.subarray(from, bytes)], at + from)",
     "from = bytes",
   ),
+  logByCall(
+    "the WAL is kept where a checkpoint's pages may not be durable",
+    "storage/recovery.ts",
+    "    if (isSynced) return\n",
+    "    return\n",
+  ),
   log(
     "the paths of the files are compared with the open ones after each commit",
     "storage/durable-database.ts",

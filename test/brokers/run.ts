@@ -6,6 +6,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
+import { TEST_TIMEOUT } from "../support/hang.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 
 const VERSIONS = ["2.8.2", "3.9.1", "4.0.0", "4.1.0"]
@@ -23,7 +24,7 @@ using folder = temporaryFolder()
 const results = new Map<string, Map<string, string>>()
 for (const version of versions) {
   const report = join(folder.path, `${version}.xml`)
-  const command = ["test", "./test/brokers", "--reporter=junit", `--reporter-outfile=${report}`]
+  const command = ["test", TEST_TIMEOUT, "./test/brokers", "--reporter=junit", `--reporter-outfile=${report}`]
   const tests = Bun.spawn([process.execPath, "--no-orphans", ...command], {
     cwd: join(import.meta.dir, "../.."),
     env: { ...process.env, HOOKLINE_TEST_KAFKA_VERSION: version },

@@ -5,6 +5,7 @@ import { basename, dirname, join } from "node:path"
 import { PRESETS } from "../../src/verify/presets/presets.ts"
 import { runToEnd, type Ended } from "../support/child.ts"
 import { textOf } from "../support/documents.ts"
+import { TEST_TIMEOUT } from "../support/hang.ts"
 import { startHookline, folderOfTests } from "../support/hookline.ts"
 
 // The recipes of CONTRIBUTING.md, each followed with an example in a copy of the checkout.
@@ -366,7 +367,7 @@ test("with an example of each recipe, npm run docs and npm run format leave noth
 })
 
 test.each(Object.entries(EXAMPLES))("%s: its tests pass", async (_, { tests }) => {
-  for (const files of tests) await succeed("bin/bun", "test", "--timeout=60000", ...files)
+  for (const files of tests) await succeed("bin/bun", "test", TEST_TIMEOUT, ...files)
 })
 
 test("what was added works: preset, component, option and metric in a pipeline", async () => {

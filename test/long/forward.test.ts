@@ -174,8 +174,13 @@ describe("a record that the target refuses", () => {
     await forwarding.printed(/payments\[0\]@3 422: odd in \d+ ms; refused\n/)
     expect(receiver.offsets).toEqual([0, 1, 1, 2, 3, 3])
 
-    const list = async () => JSON.parse((await run("list", "--json")).stdout) as [{ offsets: unknown }]
-    await until("the position is saved", async () => Bun.deepEquals((await list())[0].offsets, { 0: 4 }))
+    const list = async () =>
+      JSON.parse((await run("list", "--json")).stdout) as [{ offsets: unknown; last_error: unknown }]
+    // a process notes each second whether it retries
+    await until("the position is saved, and that nothing is retried", async () => {
+      const [{ offsets, last_error }] = await list()
+      return Bun.deepEquals(offsets, { 0: 4 }) && last_error === null
+    })
     expect<unknown>(await list()).toEqual([
       {
         name: "log-payments",

@@ -1,6 +1,9 @@
+/** For `bun test`: a guard against what hangs, for each test that has none of its own, which no busy machine misses. */
+export const TEST_TIMEOUT = "--timeout=300000"
+
 /**
- * What ends a wait for something that never comes, in milliseconds: no busy machine misses it. It is less than the five minutes of
- * a test (`run-tests.ts`), so that what waited says for what.
+ * What ends a wait for something that never comes, in milliseconds: no busy machine misses it. It is less than `TEST_TIMEOUT`, so
+ * that what waited says for what.
  */
 export const HANG_MS = 280_000
 

@@ -2,6 +2,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { outputOf } from "./child.ts"
 import { countCosts } from "./costs.ts"
+import { TEST_TIMEOUT } from "./hang.ts"
 import { temporaryFolder } from "./hookline.ts"
 import { canStartKafka, startKafka } from "./kafka.ts"
 import { inAll, reportFailures, reportNotes, sum } from "./run-summary.ts"
@@ -10,8 +11,6 @@ import type { Note } from "./tools.ts"
 
 const root = join(import.meta.dir, "../..")
 
-/** Of a test that has none of its own: a guard against what hangs, which no busy machine misses. */
-const TIMEOUT = "--timeout=300000"
 const PROGRESS_EVERY_MS = process.stderr.isTTY ? 1000 : 30_000
 
 /** For `bun test --parallel`: each file has what it has cost noted at its end, and its processes are counted. */
@@ -81,7 +80,7 @@ async function bunTest(
 ): Promise<{ status: number; isInterrupted: boolean }> {
   const env = { ...process.env, ...more, FORCE_COLOR: undefined, NO_COLOR: undefined }
   // in one pipe, in their order: what tests print, and what bun says of them
-  const command = [process.execPath, "--no-orphans", "test", TIMEOUT, ...args]
+  const command = [process.execPath, "--no-orphans", "test", TEST_TIMEOUT, ...args]
   const merged = ["sh", "-c", 'exec "$@" 2>&1', "sh", ...command]
   const tests = Bun.spawn(merged, {
     cwd: root,

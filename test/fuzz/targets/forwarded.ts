@@ -48,6 +48,15 @@ function reference(peer: string, entries: readonly string[]): { address: string;
   return { address: sender, proxies: proxies + 1 }
 }
 
+/** UTF-8 where the bytes are, as most senders mean it (RFC 9110, 5.5 leaves it open), else Latin-1. */
+function textOf(value: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.from(value, "latin1"))
+  } catch {
+    return value
+  }
+}
+
 /** Lines: the peer, X-Forwarded-For, X-Forwarded-Host. */
 export const forwarded: Target = {
   name: "forwarded",
@@ -93,6 +102,6 @@ export const forwarded: Target = {
     const chosen = sender.proxies === 0 ? "" : (given.at(-sender.proxies) ?? given[0]!)
     const source = { configured: undefined, isTls: true, proxies: sender.proxies }
     const url = publicUrl(source, { path: "/in", query: "", headers })
-    assert.equal(url, `https://${chosen === "" ? "own" : chosen}/in`)
+    assert.equal(url, `https://${chosen === "" ? "own" : textOf(chosen)}/in`)
   },
 }

@@ -63,6 +63,9 @@ export const START_ERRORS = [
 
 export type StartError = (typeof START_ERRORS)[number]
 
+/** The kinds of problem that an option can have. */
+export type OptionProblem = Extract<StartError, "invalid_value" | "missing_key" | "conflicting_keys">
+
 /** The error that Hookline throws. `message` is one actionable line, without secrets; several problems have a line each. */
 export class HooklineError extends Error {
   readonly code: FaultCode

@@ -56,13 +56,17 @@ export const deduplicator = defineComponent({
     store === undefined || isRedisUrl(store) ? undefined : { key: "store", advice: "name a redis:// store" },
   check({ values: { store }, isGiven, wrong }) {
     if (isGiven("store_ca") && store !== undefined && !isTls(store))
-      wrong("store_ca", "has no effect without a rediss:// store; remove it, or reach the store by TLS")
+      wrong(
+        "store_ca",
+        "has no effect without a rediss:// store; remove it, or reach the store by TLS",
+        "conflicting_keys",
+      )
   },
   checkInPipeline({ values: { key }, isGiven, sender, wrong }) {
     if (key !== undefined) return checkExtractions([key], sender, (text) => wrong("key", text))
     if (isGiven("key") || sender?.event.id !== undefined) return
     const why = sender === undefined ? "" : `: ${sender.name} is not known to have an id`
-    wrong("key", `is missing; add key = <header:Name or json:/pointer>${why}`)
+    wrong("key", `is missing; add key = <header:Name or json:/pointer>${why}`, "missing_key")
   },
   create({ key = EVENT_ID, window, ...where }, context) {
     const { store, ca } = storeOf(where)

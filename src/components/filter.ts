@@ -31,7 +31,11 @@ export const filter = defineComponent({
   },
   check({ isGiven, wrong }) {
     if (!isGiven("keep") && !isGiven("drop"))
-      wrong("keep", "is missing; add keep = <patterns> for the events to publish, or drop = <patterns>")
+      wrong(
+        "keep",
+        "is missing; add keep = <patterns> for the events to publish, or drop = <patterns>",
+        "missing_key",
+      )
   },
   checkInPipeline({ values: { when }, sender, wrong }) {
     if (when !== undefined) checkExtractions([when], sender, (text) => wrong("when", text))

@@ -122,20 +122,31 @@ const targetsOf = (routes: readonly RouteLine[]): string[] => [
 function check({ values, isGiven, wrong }: Checking<typeof ROUTER_OPTIONS>): void {
   const [hasLines, hasTemplate] = [isGiven("by") || isGiven("routes"), isGiven("topic")]
   if (!hasLines && !hasTemplate)
-    wrong("by", "is missing; add by = <value> and lines `pattern = topic`, or topic = <template> and topics")
+    wrong(
+      "by",
+      "is missing; add by = <value> and lines `pattern = topic`, or topic = <template> and topics",
+      "missing_key",
+    )
   if (hasLines && hasTemplate)
     wrong(
       "topic",
       "conflicts with by and its lines; keep one of them, the sink's topic takes events that no line matches",
+      "conflicting_keys",
     )
   if (hasLines && !hasTemplate) {
-    if (!isGiven("by")) wrong("by", "is missing; add by = json:/type, or where the events' type is")
+    if (!isGiven("by"))
+      wrong("by", "is missing; add by = json:/type, or where the events' type is", "missing_key")
     if (!isGiven("routes")) wrong("routes", "has no lines; add some, such as invoice.* = billing")
     for (const key of ["topics", "max_topics"] as const)
-      if (isGiven(key)) wrong(key, "has no effect on lines, which name their topics; remove it")
+      if (isGiven(key))
+        wrong(key, "has no effect on lines, which name their topics; remove it", "conflicting_keys")
   }
   if (hasTemplate && !isGiven("topics"))
-    wrong("topics", "is missing; add the topics that the template may give, such as topics = events.*")
+    wrong(
+      "topics",
+      "is missing; add the topics that the template may give, such as topics = events.*",
+      "missing_key",
+    )
   checkLines(values.routes ?? [], (text) => wrong("routes", text))
 }
 

@@ -95,23 +95,22 @@ function check({ values, isGiven, isDefault, wrong, warn }: Checking<Options>): 
   const given = (Object.keys(VERIFIER_OPTIONS) as (keyof Options)[]).filter(isGiven)
   for (const key of given) {
     if (key === "provider" || key === "mode" || used.includes(key) || isDefault(key)) continue
-    wrong(key, `is not used by ${name}; its keys are ${enumerate([...used, "mode"])}`)
+    wrong(key, `is not used by ${name}; its keys are ${enumerate([...used, "mode"])}`, "conflicting_keys")
   }
   // a key with an invalid value is not missing
   if (given.some((key) => values[key] === undefined)) return
   if (values.secret !== undefined && values.secret_file !== undefined)
-    return wrong("secret_file", "conflicts with secret; remove one of them")
+    return wrong("secret_file", "conflicts with secret; remove one of them", "conflicting_keys")
   if (values.secret_file !== undefined) return
   try {
     makeVerifier(provider, values)
   } catch (error) {
     if (!(error instanceof WrongSetting)) throw error
-    const { key, message } = error
-    const said = message.slice(`${key}: `.length)
+    const { key, text, problem } = error
     const isMissing = key === "secret" && values.secret === undefined
     const form = family.secretForm === undefined ? "" : ` (${family.secretForm})`
     const file = used.includes("secret_file") ? ", or secret_file" : ""
-    return wrong(key, isMissing ? said + form + file : said)
+    return wrong(key, isMissing ? text + form + file : text, problem)
   }
   for (const { key, text } of secretWarnings(provider, values)) warn(key, text)
   const keys = URL.parse(values.jwks_url ?? "")

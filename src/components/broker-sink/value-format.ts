@@ -70,7 +70,8 @@ export function checkRegistry({
   if (values.value_format === "json" || values.registry_url === undefined) return
   const { protocol, hostname } = new URL(values.registry_url)
   if (protocol === "https:") return
-  if (isGiven("registry_ca_location")) wrong("registry_ca_location", "has no effect with an http URL")
+  if (isGiven("registry_ca_location"))
+    wrong("registry_ca_location", "has no effect with an http URL", "conflicting_keys")
   if (isGiven("registry_password") && !/^(localhost|127\..*|\[::1\])$/.test(hostname))
     warn("registry_url", "the password is sent unencrypted; use an https URL")
 }

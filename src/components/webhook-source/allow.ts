@@ -42,9 +42,13 @@ type AllowValues = Values<typeof ALLOW_OPTIONS>
 export function checkAllow({ values: { allow = [] }, isGiven, wrong }: Checking<typeof ALLOW_OPTIONS>): void {
   const sender = allow.find(isPublished)
   if (sender !== undefined && !isGiven("allow_directory"))
-    wrong("allow_directory", `is missing; ${sender} needs a folder that keeps the last good list`)
+    wrong(
+      "allow_directory",
+      `is missing; ${sender} needs a folder that keeps the last good list`,
+      "missing_key",
+    )
   if (sender === undefined && isGiven("allow_directory"))
-    wrong("allow_directory", `has no effect: allow names no ${PREFIX}`)
+    wrong("allow_directory", `has no effect: allow names no ${PREFIX}`, "conflicting_keys")
 }
 
 /** Tests addresses, those that are named and those of the lists, and says which lists are not known yet. */

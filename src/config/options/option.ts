@@ -1,3 +1,5 @@
+import type { OptionProblem } from "../../errors.ts"
+
 /** An option. Its declaration is its parser, its type, its line in docs/reference.md and the message of `check`. */
 export interface Option<T, C = T, P extends Presence = Presence> {
   /** Reads the file's text. Throws WrongValue. */
@@ -55,10 +57,12 @@ export interface ParseContext {
 export class WrongValue extends Error {
   /** The message for a value that must not be printed; by default, that the value is not of the form. */
   readonly unquoted: string | undefined
+  readonly problem: OptionProblem
 
-  constructor(message: string, unquoted?: string) {
+  constructor(message: string, unquoted?: string, problem: OptionProblem = "invalid_value") {
     super(message)
     this.unquoted = unquoted
+    this.problem = problem
   }
 }
 

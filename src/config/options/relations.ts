@@ -32,16 +32,17 @@ export function checkRelations({ options }: Section, checking: Checking<OptionSe
     const unmet = unmetOf(key)
     if (unmet !== undefined) {
       const [other, words] = unmet
-      const report = unused === "warning" ? warn : wrong
-      if (isGiven(key) && values[other] !== undefined)
-        report(key, words === "on" ? without(other, options) : withOther(other, values[other], words))
+      if (!isGiven(key) || values[other] === undefined) continue
+      const text = words === "on" ? without(other, options) : withOther(other, values[other], words)
+      if (unused === "warning") warn(key, text)
+      else wrong(key, text, "conflicting_keys")
     } else if (!isGiven(key)) {
       const other = Object.keys(conditions).at(-1)!
-      wrong(key, `is required by ${other} = ${values[other]}`)
+      wrong(key, `is required by ${other} = ${values[other]}`, "missing_key")
     } else if (needs !== undefined && !isGiven(needs)) {
-      wrong(key, without(needs, options))
+      wrong(key, without(needs, options), "conflicting_keys")
     } else if (excludes !== undefined && isGiven(excludes) && unmetOf(excludes) === undefined) {
-      wrong(key, `conflicts with ${excludes}; remove one of them`)
+      wrong(key, `conflicts with ${excludes}; remove one of them`, "conflicting_keys")
     }
   }
 }

@@ -194,3 +194,27 @@ describe("problems in code", () => {
     ])
   })
 })
+
+test("a problem has the name that its check gives it, whatever its words", () => {
+  const section = defineSection({
+    title: "service",
+    aliases: [],
+    summary: "",
+    options: {
+      port: integer({ min: 0, max: 9, optional: true, doc: "" }),
+      mode: text({ optional: true, doc: "" }),
+    },
+    check({ wrong }) {
+      wrong("mode", "cannot stand beside port", "conflicting_keys")
+      wrong("port", "should be given", "missing_key")
+      wrong("port", "conflicts with nothing")
+    },
+  })
+  const problems = new Problems(undefined)
+  resolveSection(section, { address: "service", section: undefined, inCode: {}, baseDir: "/" }, problems)
+  expect(problems.all.map(({ text: said, error }) => [said, error])).toEqual([
+    ["cannot stand beside port", "conflicting_keys"],
+    ["should be given", "missing_key"],
+    ["conflicts with nothing", "invalid_value"],
+  ])
+})

@@ -1,6 +1,6 @@
 import { resolve } from "node:path"
 import { suggest } from "../file/nearest.ts"
-import type { StartError } from "../../errors.ts"
+import type { OptionProblem, StartError } from "../../errors.ts"
 import { camelCase } from "./in-code.ts"
 import { checkRelations } from "./relations.ts"
 import {
@@ -101,8 +101,8 @@ class SectionReader implements Resolved<OptionSet> {
   readonly isDefault = (key: string): boolean =>
     this.isGiven(key) && this.#valueInCode(key) === undefined && this.#found.section?.texts.has(key) !== true
 
-  readonly wrong = (key: string, text: string): void =>
-    this.#report(this.where(key), text, WORDINGS.find(([wording]) => wording.test(text))?.[1])
+  readonly wrong = (key: string, text: string, problem: OptionProblem = "invalid_value"): void =>
+    this.#report(this.where(key), text, problem)
 
   readonly warn = (key: string, text: string): void => this.#problems.warn(this.where(key), text)
 
@@ -147,7 +147,7 @@ class SectionReader implements Resolved<OptionSet> {
       const isDefaultAlone = !this.isGiven(key) && this.#found.defaults?.[key] === undefined
       if (isDefaultAlone && option.presence !== "required") continue
       const value = this.#read(key, option)
-      if (value instanceof WrongValue) this.wrong(key, value.message)
+      if (value instanceof WrongValue) this.wrong(key, value.message, value.problem)
       read[key] = value instanceof WrongValue ? undefined : value
     }
     if (Object.keys(read).length > 0) this.values = { ...this.values, ...read }
@@ -169,7 +169,7 @@ class SectionReader implements Resolved<OptionSet> {
     }
     const defaultText = defaults?.[key]
     if (defaultText !== undefined) return option.parse(defaultText, { baseDir, defined })
-    return new WrongValue(this.#missing(key, option))
+    return new WrongValue(this.#missing(key, option), undefined, "missing_key")
   }
 
   #missing(key: string, { form }: OptionSet[string]): string {
@@ -199,12 +199,6 @@ class SectionReader implements Resolved<OptionSet> {
     this.#problems.add(place, text, error)
   }
 }
-
-/** The names of problems by how sections' checks begin to say them; of others it is `invalid_value`. */
-const WORDINGS: readonly (readonly [RegExp, StartError])[] = [
-  [/^is (?:missing|required)\b/, "missing_key"],
-  [/^(?:has no effect|conflicts with|is not used by)\b/, "conflicting_keys"],
-]
 
 const unknown = (what: "key" | "option", key: string, names: readonly string[]): string =>
   key === "include"

@@ -1,3 +1,4 @@
+import type { OptionProblem } from "../../errors.ts"
 import type { OptionSet, Values } from "./option.ts"
 
 /** A kind of section of the configuration file. */
@@ -21,8 +22,8 @@ export interface Checking<O extends OptionSet> {
   readonly isDefault: (key: keyof O & string) => boolean
   /** What the environment and files have put into its text. */
   readonly substituted: (key: keyof O & string) => readonly string[]
-  /** Reports a problem of a key, with its remedy. */
-  readonly wrong: (key: keyof O & string, text: string) => void
+  /** Reports a problem of a key, with its remedy; by default `invalid_value`. */
+  readonly wrong: (key: keyof O & string, text: string, problem?: OptionProblem) => void
   /** Reports a warning about a key, shown by `hookline check`. */
   readonly warn: (key: keyof O & string, text: string) => void
 }

@@ -83,6 +83,10 @@ export const SERVICE = defineSection({
   },
   check({ values: { redis }, isGiven, wrong }) {
     if (isGiven("redis_ca") && redis !== undefined && !isTls(redis))
-      wrong("redis_ca", "has no effect without a rediss:// redis; remove it, or reach the Redis by TLS")
+      wrong(
+        "redis_ca",
+        "has no effect without a rediss:// redis; remove it, or reach the Redis by TLS",
+        "conflicting_keys",
+      )
   },
 })

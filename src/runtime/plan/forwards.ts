@@ -155,8 +155,8 @@ function checkSigner(forward: ResolvedForward): void {
     signerOf(forward.values)
   } catch (error) {
     if (!(error instanceof WrongSetting)) throw error
-    const { key, message } = error
-    forward.wrong(key === "provider" ? key : "secret", message.slice(`${key}: `.length))
+    const { key, text, problem } = error
+    forward.wrong(key === "provider" ? key : "secret", text, problem)
   }
 }
 

@@ -48,13 +48,17 @@ export function checkReconcile(
   }
   const { title, endpoint, keptMs, redeliver } = listing
   if (endpoint !== undefined && values.endpoint === undefined && !isGiven("endpoint"))
-    wrong("endpoint", `is missing; add endpoint = ${endpoint.form}`)
+    wrong("endpoint", `is missing; add endpoint = ${endpoint.form}`, "missing_key")
   if (values.endpoint !== undefined && endpoint?.pattern.test(values.endpoint) === false)
     wrong("endpoint", `is not ${endpoint.form}`)
   if (values.endpoint !== undefined && endpoint === undefined)
-    wrong("endpoint", `has no effect: ${title} lists the events of the whole account; remove it`)
+    wrong(
+      "endpoint",
+      `has no effect: ${title} lists the events of the whole account; remove it`,
+      "conflicting_keys",
+    )
   if (listing.api === "" && values.api === undefined && !isGiven("api"))
-    wrong("api", `is missing; add api = <the base URL of your ${title} site>`)
+    wrong("api", `is missing; add api = <the base URL of your ${title} site>`, "missing_key")
   if (values.window !== undefined && values.window > keptMs)
     wrong("window", `is longer than ${title} keeps its list, ${keptMs / 86_400_000} days; lower it`)
   const { certificate_topic: topic } = values
@@ -62,7 +66,11 @@ export function checkReconcile(
     wrong("certificate_topic", `is not ${TOPIC_NAME.form}`)
   if (values.inject !== "true") return
   if (redeliver !== undefined)
-    wrong("inject", `has no effect: ${title} delivers missing events again itself, signed; remove it`)
+    wrong(
+      "inject",
+      `has no effect: ${title} delivers missing events again itself, signed; remove it`,
+      "conflicting_keys",
+    )
   else if (!processors.some((it) => typeof it !== "function" && it.component.store !== undefined))
     wrong(
       "inject",

@@ -61,6 +61,7 @@ export function makeVerifier(
     throw new WrongSetting(
       missing[0]!,
       `is missing; ${nameOf(provider)} requires ${describeRequired(family)}`,
+      "missing_key",
     )
   checkTolerance(settings)
   checkHeaderNames(settings)

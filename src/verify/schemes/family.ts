@@ -1,4 +1,4 @@
-import { HooklineError } from "../../errors.ts"
+import { HooklineError, type OptionProblem } from "../../errors.ts"
 import type { Values } from "../../config/options/option-types.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import type { SETTINGS } from "../settings.ts"
@@ -67,12 +67,17 @@ export interface Family {
 /** A verifier's key is missing or malformed. */
 export class WrongSetting extends HooklineError {
   readonly key: SettingKey | "provider"
+  readonly problem: OptionProblem
+  /** The problem and its remedy, without the key and without a secret. */
+  readonly text: string
 
   /** @param text the problem and its remedy, without the key and without a secret */
-  constructor(key: SettingKey | "provider", text: string) {
+  constructor(key: SettingKey | "provider", text: string, problem: OptionProblem = "invalid_value") {
     super("config", `${key}: ${text}`)
     this.name = "WrongSetting"
     this.key = key
+    this.problem = problem
+    this.text = text
   }
 }
 
@@ -82,7 +87,7 @@ export function listOf(
   key: "secret" | "password" | "public_key",
 ): readonly string[] {
   const values = settings[key] ?? []
-  if (values.length === 0) throw new WrongSetting(key, "is missing")
+  if (values.length === 0) throw new WrongSetting(key, "is missing", "missing_key")
   if (values.length > MOST_KEYS) throw new WrongSetting(key, `has more than ${MOST_KEYS} values`)
   if (values.includes("")) throw new WrongSetting(key, "is empty")
   return values
@@ -94,7 +99,7 @@ export function textOf(
   key: Exclude<SettingKey, "secret" | "password" | "public_key" | "tolerance">,
 ): string {
   const value = settings[key]
-  if (value === undefined || value === "") throw new WrongSetting(key, "is missing")
+  if (value === undefined || value === "") throw new WrongSetting(key, "is missing", "missing_key")
   return value
 }
 

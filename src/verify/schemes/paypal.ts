@@ -60,7 +60,11 @@ function isOnline({ verify_online: online, client_id, client_secret, api }: Veri
   if (online === "true") return true
   const given = Object.entries({ client_id, client_secret, api }).find(([, value]) => value !== undefined)
   if (given !== undefined)
-    throw new WrongSetting(given[0] as SettingKey, "has no effect without verify_online = true")
+    throw new WrongSetting(
+      given[0] as SettingKey,
+      "has no effect without verify_online = true",
+      "conflicting_keys",
+    )
   return false
 }
 

@@ -69,7 +69,7 @@ export const tokenIn = (header: string, more?: { requires: readonly (readonly Se
     (settings) => {
       if (settings.query === undefined) return { header: settings.header ?? header, prefix: settings.prefix }
       if (settings.header !== undefined)
-        throw new WrongSetting("query", "conflicts with header; set one of them")
+        throw new WrongSetting("query", "conflicts with header; set one of them", "conflicting_keys")
       return { query: textOf(settings, "query") }
     },
     { optional: ["header", "prefix", "query"], ...more },

@@ -98,12 +98,13 @@ export function checkOauth({ values, isGiven, wrong, warn }: Checking<typeof SAS
   if (values.sasl_mechanism !== "OAUTHBEARER") return
   const [secret, key] = ["sasl_oauth_client_secret", "sasl_oauth_assertion_key"] as const
   if (!isGiven(secret) && !isGiven(key))
-    wrong(secret, `is required by sasl_mechanism = OAUTHBEARER; or ${key} is`)
+    wrong(secret, `is required by sasl_mechanism = OAUTHBEARER; or ${key} is`, "missing_key")
   const endpoint = values.sasl_oauth_token_endpoint
   if (endpoint === undefined) return
   const { protocol, hostname } = new URL(endpoint)
   if (protocol === "https:") return
-  if (isGiven("sasl_oauth_ca_location")) wrong("sasl_oauth_ca_location", "has no effect with an http URL")
+  if (isGiven("sasl_oauth_ca_location"))
+    wrong("sasl_oauth_ca_location", "has no effect with an http URL", "conflicting_keys")
   if (!/^(localhost|127\..*|\[::1\])$/.test(hostname))
     warn("sasl_oauth_token_endpoint", "credentials and tokens are sent unencrypted; use an https URL")
 }

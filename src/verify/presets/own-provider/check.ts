@@ -26,8 +26,9 @@ export function check(checking: Checking<Options>): void {
 
 function checkToken({ values: { header }, isGiven, wrong }: Checking<Options>): void {
   if (!isGiven("header") && !isGiven("query") && !isGiven("member"))
-    wrong("header", "is missing; add header = <a header's name>, query or member")
-  if (isGiven("query") && isGiven("member")) wrong("member", "conflicts with query; remove one of them")
+    wrong("header", "is missing; add header = <a header's name>, query or member", "missing_key")
+  if (isGiven("query") && isGiven("member"))
+    wrong("member", "conflicts with query; remove one of them", "conflicting_keys")
   if (!isGiven("header") && isGiven("prefix"))
     wrong("prefix", "is of a header; remove it, or name the header")
   if (header !== undefined && header.length > 1)
@@ -36,17 +37,19 @@ function checkToken({ values: { header }, isGiven, wrong }: Checking<Options>): 
 
 function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
   if (!isGiven("header") && !isGiven("query"))
-    wrong("header", "is missing; add header = <the header of the signature>, or query")
+    wrong("header", "is missing; add header = <the header of the signature>, or query", "missing_key")
   const ofHeader = ITEMS.find(isGiven)
   if (isGiven("query") && ofHeader !== undefined)
     wrong(ofHeader, "is of a header's items; remove it, or name the header")
   const [time, ...more] = TIMES.filter(isGiven)
-  for (const key of more) wrong(key, `conflicts with ${time}; the signed time is in one place`)
+  for (const key of more)
+    wrong(key, `conflicts with ${time}; the signed time is in one place`, "conflicting_keys")
   for (const key of ["timestamp_unit", "tolerance"] as const)
     if (time === undefined && isGiven(key))
       wrong(
         key,
         "has no effect without a signed time; add timestamp_header, timestamp_item or timestamp_member",
+        "conflicting_keys",
       )
   if (
     isGiven("timestamp_item") &&

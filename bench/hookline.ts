@@ -27,7 +27,6 @@ export interface Variant {
   /** Of the topic; otherwise as many as those of other targets. */
   readonly partitions?: number
   /** 1 unless given. */
-  readonly workers?: number
   /** Where Kafka clients read the embedded log. */
   readonly kafkaListen?: string
   /** For Bun, before the program. */
@@ -77,7 +76,6 @@ export function hookline({
   topics,
   keys = topics,
   partitions,
-  workers = 1,
   kafkaListen = "off",
   bunFlags = [],
   env = {},
@@ -111,9 +109,7 @@ export function hookline({
             : `[pipeline:p${i}:Router]\ntopic = {header:X-Key}\ntopics = *\nmax_topics = ${topics}\n`),
       )
       for (let at = 0; at < idle; at++) sections.push(idlePipeline(at, port))
-      const configuration =
-        `[connection:bench]\n${connection}\n${sections.join("")}` +
-        (workers === 1 ? "" : `[service]\nworkers = ${workers}\n`)
+      const configuration = `[connection:bench]\n${connection}\n${sections.join("")}`
       const running = parts.use(
         await startHookline(configuration, {
           folder: folder.path,

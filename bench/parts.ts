@@ -85,21 +85,6 @@ function besideFirst(name: string, title: string, targets: readonly Target[], co
   return { name, title, targets, cases: [closed(connections)], base: targets[0]!, compared }
 }
 
-/** What a second worker brings: with many connections, or the way to Kafka and back would be what is measured. */
-const workers = (hmac: boolean): Part => {
-  const [name, title] = hmac ? ["workers-hmac", ", HMAC"] : ["workers", ""]
-  const targets = [1, 2].map((count) =>
-    hookline({
-      name: `${name}-${count}`,
-      title: `Kafka${title}, workers = ${count}`,
-      log: "kafka",
-      hmac,
-      workers: count,
-    }),
-  )
-  return besideFirst(name, `Workers${title}`, targets, 1000)
-}
-
 const scaled = (log: Variant["log"], what: string, more: Partial<Variant> = {}): Target => {
   const title = `${log === "kafka" ? "Kafka" : "embedded log"}, ${what}`
   return hookline({ name: title, title, log, ...more })
@@ -121,8 +106,6 @@ export const otherParts = (pipelines: number): readonly Part[] => [
     ["bare", "embedded", "embedded-hmac", "hookline", "hookline-hmac"].map(targetNamed),
   ),
   besideFirst("guard", "Limits beside a bare server", ["bare", "embedded", "hookline-hmac"].map(targetNamed)),
-  workers(false),
-  workers(true),
   besideFirst("idle", "Many pipelines, the embedded log", idle("embedded", pipelines)),
   besideFirst("idle-kafka", "Many pipelines, Kafka", idle("kafka", pipelines)),
   besideFirst("topics", "A Router that gives events one topic, or many in turn", [

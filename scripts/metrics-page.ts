@@ -14,7 +14,6 @@ const HEADINGS = [
   "Reconciling",
   "Forwarding",
   "Process and configuration",
-  "Workers",
   "Traces",
   "Runtime",
 ] as const
@@ -29,7 +28,6 @@ const GROUPS: readonly (readonly [heading: Heading, names: RegExp])[] = [
   ["Embedded log", /^hookline_(log|retention)_/],
   ["Reconciling", /^hookline_reconcile_/],
   ["Forwarding", /^hookline_forward_/],
-  ["Workers", /^hookline_worker_/],
   ["Traces", /^hookline_traces?_/],
   ["Connections", /^hookline_(connection|publish|batch|retried|connects|broker|impaired|partitions)(_|$)/],
   ["Process and configuration", /^hookline_(build|readiness|in_flight|event_loop|config)(_|$)/],
@@ -37,19 +35,9 @@ const GROUPS: readonly (readonly [heading: Heading, names: RegExp])[] = [
   ["Pipelines", /^hookline_/],
 ]
 
-/** How the values of several processes are combined, in the page's words. */
-const COMBINED = {
-  sum: "sum",
-  min: "least",
-  max: "greatest",
-  average: "average",
-  first: "the supervisor's",
-  omit: "absent",
-}
-
 /** Writes every metric into docs/metrics.md, as it is declared. */
-export const renderMetrics = async (page: string): Promise<string> => {
-  const groups = Map.groupBy(await declaredMetrics(), groupOf)
+export const renderMetrics = (page: string): string => {
+  const groups = Map.groupBy(declaredMetrics(), groupOf)
   const parts = HEADINGS.map((heading) =>
     [`### ${heading}`, "", ...tableOf(groups.get(heading) ?? [])].join("\n"),
   )
@@ -57,7 +45,7 @@ export const renderMetrics = async (page: string): Promise<string> => {
 }
 
 /** Every metric that a service can have. */
-async function declaredMetrics(): Promise<MetricRegistry["all"]> {
+function declaredMetrics(): MetricRegistry["all"] {
   const metrics = new Metrics()
   metrics.observe({
     inFlight: () => ({ requests: 0, bytes: 0 }),
@@ -71,25 +59,18 @@ async function declaredMetrics(): Promise<MetricRegistry["all"]> {
   })
   metrics.observeSenders({ reconciles: () => [], forwards: () => [], silences: () => [] })
   metrics.observeReadiness(() => "ready")
-  for (const onFirstUse of ["configuration", "workers", "traces"] as const) void metrics[onFirstUse]
-  return metrics.read()
+  for (const onFirstUse of ["configuration", "traces"] as const) void metrics[onFirstUse]
+  return metrics.all
 }
 
 const groupOf = ({ name }: Declared): Heading => GROUPS.find(([, names]) => names.test(name))![0]
 
 const tableOf = (metrics: readonly Declared[]): readonly string[] => [
-  "| metric | type | unit | labels | with workers | meaning |",
-  "|---|---|---|---|---|---|",
-  ...metrics.map(({ name, type, labels, aggregator, help }) => {
+  "| metric | type | unit | labels | meaning |",
+  "|---|---|---|---|---|",
+  ...metrics.map(({ name, type, labels, help }) => {
     const shown = labels.map((label) => `\`${label}\``).join(", ")
-    const cells = [
-      `\`${name}\``,
-      type,
-      unitOf(name),
-      shown,
-      COMBINED[aggregator],
-      help.replaceAll("|", "\\|"),
-    ]
+    const cells = [`\`${name}\``, type, unitOf(name), shown, help.replaceAll("|", "\\|")]
     return `| ${cells.join(" | ")} |`
   }),
 ]

@@ -10,8 +10,8 @@ import { Unanswered } from "./process/regular-file.ts"
 /** That of programs which SIGPIPE ends: Bun ignores the signal, writing fails instead. */
 const BROKEN_PIPE = 141
 
-// Those write their log alone, and Bun makes a pipe non-blocking, for all that write to it, when its stream is used
-if (!["run", "worker"].includes(process.argv[2] ?? "")) {
+// A service writes its log alone, and Bun makes a pipe non-blocking, for all that write to it, when its stream is used
+if (process.argv[2] !== "run") {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     const isTerminalClosed = error.code === "EIO" && process.stdout.isTTY
     if (error.code === "EPIPE" || isTerminalClosed) process.exit(BROKEN_PIPE)

@@ -68,7 +68,7 @@ export const SUITES: readonly Suite[] = [
       "src/commands/",
       "src/admin/",
       "docs/deploying.md",
-      "docs/workers.md",
+      "docs/instances.md",
     ],
   },
   {

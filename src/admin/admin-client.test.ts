@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { AdminClient, ANSWER_MS } from "./admin-client.ts"
 
-test("another process has a second to answer, and longer to explain a request", async () => {
+test("another replica has a second to answer, and longer to explain a request", async () => {
   await using server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,

@@ -3,11 +3,10 @@ import { HooklineError } from "../errors.ts"
 import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
 import { toHeaderValue } from "../senders/header-text.ts"
 import { ApiError, problemOf } from "./api/problem.ts"
-import type { CaptureExplanation, ProcessActivity } from "./api/shapes.ts"
+import type { CaptureExplanation } from "./api/shapes.ts"
 import { CA_VARIABLE } from "./client-tls.ts"
-import type { ActivitySample } from "./history.ts"
 
-/** How long another process has for an answer that changes nothing. */
+/** How long another replica has for an answer that changes nothing. */
 export const ANSWER_MS = 1000
 /**
  * How long it has for an action, in which an event that is sent waits for the broker's acknowledgement, and for an explanation,
@@ -15,30 +14,26 @@ export const ANSWER_MS = 1000
  */
 const ACTION_MS = 60_000
 
-/** A header of requests to another process, which answers only for itself and its workers: replicas do not ask in circles. */
+/** A header of requests to another replica, which answers only for itself: replicas do not ask in circles. */
 const ALONE = "hookline-alone"
 export const isToAnswerAlone = ({ headers }: Request): boolean => headers.has(ALONE)
-
-interface ReplicaAccess {
-  readonly name?: string
-  readonly tls?: BunFetchRequestInitTLS | undefined
-}
 
 interface Row {
   readonly id: string
   readonly replica?: string
 }
 
-/** The admin API of another process, whose answers are merged with those of this one. */
+/** The admin API of another replica, whose answers are merged with those of this one. */
 export class AdminClient {
-  /** The address of a replica; undefined: it is a worker. */
-  readonly replica: string | undefined
+  /** Its address, `host:port`. */
+  readonly replica: string
   readonly #url: string
   readonly #token: string
   readonly #tls: BunFetchRequestInitTLS | undefined
 
-  constructor(url: string, token: string, { name, tls }: ReplicaAccess = {}) {
-    this.replica = name
+  /** @param url `https://host:port` */
+  constructor(url: string, token: string, tls?: BunFetchRequestInitTLS) {
+    this.replica = url.slice(url.indexOf("://") + "://".length)
     this.#url = url
     this.#token = token
     this.#tls = tls
@@ -83,7 +78,7 @@ export class AdminClient {
   /** Adds the replica's address to a row, and to the row's id. */
   named<T extends Row>(row: T): T {
     const { replica } = this
-    return replica === undefined ? row : { ...row, id: `${row.id}@${replica}`, replica }
+    return { ...row, id: `${row.id}@${replica}`, replica }
   }
 
   /** @throws HooklineError `unavailable` */
@@ -115,19 +110,17 @@ function failed(cause: unknown): never {
   throw new HooklineError("unavailable", `no answer: ${fetchFailure(cause, CA_VARIABLE)}`, { cause })
 }
 
-/** For requests that another process refuses or does not answer in time. @throws a fault */
+/** For requests that another replica refuses or does not answer in time. @throws a fault */
 export function unanswered(error: unknown): undefined {
   if (problemOf(error) === undefined) throw error
 }
 
-/** A row of another process, and where its admin API has it. */
-export type RowElsewhere = ReturnType<typeof rowOf>
-
-export const rowOf = (client: AdminClient, list: string, id: string) => ({
-  client,
-  id,
-  path: `${list}/${encodeURIComponent(id)}`,
-})
+/** A row of another replica, and where its admin API has it. */
+export interface RowElsewhere {
+  readonly client: AdminClient
+  readonly id: string
+  readonly path: string
+}
 
 /** The row of another replica that an id names; undefined: it names none of these replicas. */
 export function rowOfReplica(
@@ -137,11 +130,6 @@ export function rowOfReplica(
 ): RowElsewhere | undefined {
   const at = id.indexOf("@")
   const client = at < 0 ? undefined : replicas.find(({ replica }) => replica === id.slice(at + 1))
-  return client && rowOf(client, list, id.slice(0, at))
-}
-
-/** The counters of other processes; a replica answers for its workers, too. */
-export async function activityOf(clients: readonly AdminClient[]): Promise<ActivitySample[]> {
-  const asked = clients.map((it) => it.ask<ProcessActivity[]>("activity").catch(unanswered))
-  return (await Promise.all(asked)).flatMap((it) => it ?? [])
+  const own = id.slice(0, at)
+  return client && { client, id: own, path: `${list}/${encodeURIComponent(own)}` }
 }

@@ -8,8 +8,8 @@ const REFUSED = new Rejected(400, "invalid_json", "The body is not JSON.")
 const ACCEPTED: Outcome = { kind: "accepted", receipt: { partition: 1, offset: 7 } }
 const LIMITS = { mode: "all", maxRequests: 16, maxBytes: 64 * 1024 } as const
 
-function capturesOf(limits: Partial<Parameters<Captures["setLimits"]>[0]> = {}, process?: number): Captures {
-  const captures = new Captures(process)
+function capturesOf(limits: Partial<Parameters<Captures["setLimits"]>[0]> = {}): Captures {
+  const captures = new Captures()
   captures.setLimits({ ...LIMITS, ...limits })
   return captures
 }

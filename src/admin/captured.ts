@@ -72,19 +72,16 @@ type Kind = keyof (typeof SHARES)["all"]
 const MAX_BODY_SHARE = 1 / 4
 /** What a request needs besides its headers and body, in bytes. */
 const OVERHEAD_BYTES = 512
-/** Sequences of processes differ in their remainder; there are no more workers than that. */
-const PROCESSES = 64
-/** How much sequences grow in a second, at most times. */
-export const SEQUENCES_A_SECOND = 1000 * PROCESSES * PROCESSES
+/** More are not captured in a millisecond, but for a moment. */
+const SEQUENCES_A_MS = 4096
 const EPOCH_MS = Date.UTC(2020)
 
-/** Ascending with time, unique among the processes of a machine. */
+/** Ascending with time. */
 export const sequenceOf = (id: string): number => Number.parseInt(id, 36)
 
 /** The last requests of a process, in memory, and how many were refused and dropped, kept or not. */
 export class Captures implements Capture {
   readonly tallies = new ReasonTallies()
-  readonly #process: number
   readonly #kept: { readonly [kind in Kind]: FairRing<Kept> } = {
     refused: new FairRing(),
     passed: new FairRing(),
@@ -92,11 +89,6 @@ export class Captures implements Capture {
   }
   #limits: CaptureLimits = { mode: "off", maxRequests: 0, maxBytes: 0 }
   #sequence = 0
-
-  /** @param process from 0; 0: the only one */
-  constructor(process = 0) {
-    this.#process = process % PROCESSES
-  }
 
   get keepsAccepted(): boolean {
     return this.#limits.mode === "all"
@@ -187,11 +179,10 @@ export class Captures implements Capture {
     return Object.values(this.#kept).flatMap((ring) => [...ring.requests])
   }
 
-  /** The next sequence number, made of the time, so that those of all processes have one order. */
+  /** The next sequence number, made of the time, so that those of all replicas have one order. */
   #next(atMs: number): number {
-    const now = (atMs - EPOCH_MS) * PROCESSES
-    this.#sequence = Math.max(this.#sequence + 1, now)
-    return this.#sequence * PROCESSES + this.#process
+    this.#sequence = Math.max(this.#sequence + 1, (atMs - EPOCH_MS) * SEQUENCES_A_MS)
+    return this.#sequence
   }
 
   #bodyOf(body: Uint8Array): Uint8Array | undefined {

@@ -11,17 +11,17 @@ export const probes = (
   admission: () => AdminAccess,
 ): { readonly [path: string]: Probe } => ({
   "/healthz": () => text(200, "ok\n"),
-  "/readyz": async (request) => {
+  "/readyz": (request) => {
     // a load balancer may send no Host, and the URL has none then
     const [exclude, ...more] = new URL(request.url, "http://localhost").searchParams.getAll("exclude")
     if ((exclude !== undefined && exclude !== "brokers") || more.length > 0)
       return text(400, "brokers is the only value of exclude\n")
-    return readyzAnswer(await service.readiness(exclude), admission().tokenOf(request) !== undefined)
+    return readyzAnswer(service.readiness(exclude), admission().tokenOf(request) !== undefined)
   },
-  "/metrics": async (request) => {
+  "/metrics": (request) => {
     if (admission().tokenOf(request) === undefined)
       return text(401, "bearer token required\n", { "WWW-Authenticate": "Bearer" })
-    const { body, contentType } = await service.metrics(request.headers.get("accept"))
+    const { body, contentType } = service.metrics(request.headers.get("accept"))
     const headers = { "Content-Type": contentType, Vary: "Accept, Accept-Encoding" }
     if (!acceptsGzip(request)) return new Response(body, { headers })
     const gzipped = body.pipeThrough(new CompressionStream("gzip"))
@@ -30,7 +30,7 @@ export const probes = (
 })
 
 function readyzAnswer(
-  { state, pipelines, connections, impaired, stores, listeners, spools, workers }: Readiness,
+  { state, pipelines, connections, impaired, stores, listeners, spools }: Readiness,
   withReasons: boolean,
 ): Response {
   const reasons = {
@@ -42,23 +42,10 @@ function readyzAnswer(
     spools: Object.fromEntries([...spools].map(([id, spool]) => [id, describe(spool)])),
     deduplicator_stores: problemsOf(stores),
     listeners: problemsOf(listeners),
-    workers: problemsOf(workers),
   }
   const shown = Object.entries(reasons).filter(([name, of]) => name === "connections" || !isEmpty(of))
   const status = state === "ready" || state === "partly ready" ? 200 : 503
   return Response.json({ status: state, ...(withReasons && Object.fromEntries(shown)) }, { status })
-}
-
-type Texts = { readonly [name: string]: string }
-
-/** What `/readyz` answers, with reasons: `ready`, or the problem, of each thing. */
-export interface Readyz {
-  readonly status: Readiness["state"]
-  readonly connections: Texts
-  readonly pipelines?: Texts
-  readonly impaired?: { readonly [connection: string]: readonly string[] }
-  readonly deduplicator_stores?: Texts
-  readonly listeners?: Texts
 }
 
 const isEmpty = (object: object): boolean => Object.keys(object).length === 0

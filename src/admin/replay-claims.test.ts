@@ -5,8 +5,8 @@ import { ReplayClaims } from "./replay-claims.ts"
 /** A claim where another replica is at this URL. */
 async function claimNextTo(url: string): Promise<void> {
   await using opened = new AsyncDisposableStack()
-  const client = new AdminClient(url, "obviously-fake-token", { name: "other" })
-  const other = { name: "other", client, overview: undefined, problem: undefined, activity: [] }
+  const client = new AdminClient(url, "obviously-fake-token")
+  const other = { name: "other", client, overview: undefined, problem: undefined, activity: undefined }
   await new ReplayClaims("this", () => undefined).claim("key", [other], opened)
 }
 

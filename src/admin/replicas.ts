@@ -1,7 +1,7 @@
 import manifest from "../../package.json" with { type: "json" }
 import { steadyMs } from "../clock/clock.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { activityOf, AdminClient, isToAnswerAlone } from "./admin-client.ts"
+import { AdminClient, isToAnswerAlone, unanswered } from "./admin-client.ts"
 import { ApiError } from "./api/problem.ts"
 import { misfit } from "./api/shape.ts"
 import { Overview } from "./api/shapes.ts"
@@ -29,7 +29,8 @@ export interface Replica {
   /** Why its answers are left out; undefined: they are not. */
   readonly problem: string | undefined
   readonly client: AdminClient
-  readonly activity: readonly ActivitySample[]
+  /** undefined: it has not answered. */
+  readonly activity: ActivitySample | undefined
   /** It refused the token of these settings, and is not asked again before `untilMs`. */
   readonly refused?: { readonly settings: ReplicaSettings; readonly untilMs: number }
 }
@@ -127,8 +128,8 @@ export class Replicas {
     const before = this.#known.find((it) => it.name === name)
     if (before?.refused?.settings === settings && steadyMs() < before.refused.untilMs) return before
     const { token, tls } = settings
-    const client = new AdminClient(`${tls === undefined ? "http" : "https"}://${name}`, token, { tls, name })
-    const silent = { name, client, overview: undefined, activity: [] }
+    const client = new AdminClient(`${tls === undefined ? "http" : "https"}://${name}`, token, tls)
+    const silent = { name, client, overview: undefined, activity: undefined }
     if (isName(name)) return { ...silent, problem: "the name has no address" }
     try {
       const overview = await client.ask<Overview>("overview?pipelines=false&replays=true")
@@ -137,7 +138,8 @@ export class Replicas {
       if (typeof version === "string" && version !== manifest.version)
         return { ...silent, problem: `is Hookline ${version}, this one ${manifest.version}` }
       if (wrong !== undefined) return { ...silent, problem: `is not a Hookline of this version${wrong}` }
-      return { ...silent, overview, problem: undefined, activity: await activityOf([client]) }
+      const activity = await client.ask<ActivitySample>("activity").catch(unanswered)
+      return { ...silent, overview, problem: undefined, activity }
     } catch (error) {
       const isRefused = error instanceof ApiError && error.status === 401
       if (!isRefused) return { ...silent, problem: (error as Error).message }

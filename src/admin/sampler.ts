@@ -2,7 +2,13 @@ import { steadyMs } from "../clock/clock.ts"
 import { inSlices } from "../clock/slices.ts"
 import { History, type ActivitySample } from "./history.ts"
 import { STEP_MS } from "./pipeline-history.ts"
-import type { Service } from "./service.ts"
+import type { Readiness } from "./service.ts"
+
+/** What is sampled, of all replicas. */
+interface Sampled {
+  activity(): Promise<readonly ActivitySample[]>
+  readiness(): Readiness
+}
 
 /** How old what someone asks for may be, in milliseconds. */
 const FRESH_MS = 100
@@ -13,25 +19,18 @@ export class Sampler {
   readonly outages = new Outages()
   /** The last ones. */
   samples: readonly ActivitySample[] = []
-  readonly #service: Pick<Service, "activity" | "readiness">
+  readonly #sampled: Sampled
   readonly #failed: (error: unknown) => void
   #timer: Timer | undefined
   #sampling: Promise<void> | undefined
   #sampledMs = Number.NEGATIVE_INFINITY
   #isClosed = false
 
-  /**
-   * @param failed called with a fault, after which sampling continues
-   * @param isIdle whether nothing is sampled until someone asks
-   */
-  constructor(
-    service: Pick<Service, "activity" | "readiness">,
-    failed: (error: unknown) => void,
-    isIdle = false,
-  ) {
-    this.#service = service
+  /** @param failed called with a fault, after which sampling continues */
+  constructor(sampled: Sampled, failed: (error: unknown) => void) {
+    this.#sampled = sampled
     this.#failed = failed
-    if (!isIdle) void this.sample()
+    void this.sample()
   }
 
   /** The history, brought up to date. */
@@ -55,12 +54,12 @@ export class Sampler {
 
   async #sample(): Promise<void> {
     try {
-      const samples = await this.#service.activity()
+      const samples = await this.#sampled.activity()
       const nowMs = steadyMs()
       await inSlices(this.history.take(samples, nowMs, Date.now()))
       this.samples = samples
       this.#sampledMs = nowMs
-      this.outages.see((await this.#service.readiness()).connections, Date.now())
+      this.outages.see(this.#sampled.readiness().connections, Date.now())
     } catch (error) {
       this.#failed(error)
     }

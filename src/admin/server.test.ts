@@ -1,16 +1,20 @@
 import { expect, test } from "bun:test"
 import { openSocket } from "../../test/support/http-socket.ts"
+import { Captures } from "./captured.ts"
 import { Replays } from "./replays.ts"
 import { openAdmin } from "./server.ts"
 import type { Service } from "./service.ts"
 
 const serviceWith = (fault: Error): Service => ({
   id: "",
-  isWorker: false,
   startedAtMs: 0,
-  readiness: () => Promise.reject(fault),
-  metrics: () => Promise.reject(fault),
-  activity: () => Promise.resolve([]),
+  readiness: () => {
+    throw fault
+  },
+  metrics: () => {
+    throw fault
+  },
+  activity: () => Promise.resolve({ process: "", events: [], bounds: [], latencies: [], notes: [] }),
   pipelines: () => [],
   connections: () => [],
   openReader: () => Promise.reject(fault),
@@ -20,8 +24,7 @@ const serviceWith = (fault: Error): Service => ({
   forwards: () => [],
   silences: () => [],
   captureMode: () => "off",
-  receiver: undefined,
-  workers: () => [],
+  receiver: { captures: new Captures(), submit: () => Promise.reject(fault) },
   verifications: () => [],
   explain: () => Promise.reject(fault),
   reload: () => Promise.reject(fault),

@@ -122,11 +122,11 @@ function openApi(
   const replicas = new Replicas(service.id, log)
   replicas.set(settings().replicas)
   const activity = async () => [
-    ...(await service.activity()),
-    ...(await replicas.fresh()).flatMap((it) => it.activity),
+    await service.activity(),
+    ...(await replicas.fresh()).flatMap((it) => it.activity ?? []),
   ]
-  const sampler = new Sampler({ readiness: () => service.readiness(), activity }, failed, service.isWorker)
-  const audit = service.isWorker ? () => {} : auditBy(log, () => settings().auditTopic)
+  const sampler = new Sampler({ readiness: () => service.readiness(), activity }, failed)
+  const audit = auditBy(log, () => settings().auditTopic)
   const api = makeApi({ service, sampler, replicas, admission, wrongTokens, failed, audit })
   return {
     ...api,

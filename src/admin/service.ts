@@ -10,7 +10,6 @@ import type { Report } from "../verify/explain/report.ts"
 import type { EventLocations } from "../verify/presets/event-locations.ts"
 import type { Verification } from "../verify/presets/providers.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
-import type { AdminClient } from "./admin-client.ts"
 import type { Captures } from "./captured.ts"
 import type { ActivitySample } from "./history.ts"
 import type { ReconcileState } from "../reconcile/reconciliation.ts"
@@ -19,22 +18,19 @@ import type { Replays } from "./replays.ts"
 /** `brokers`: Kafka connections without a spool, which fail for all replicas at once. */
 export type Exclusion = "brokers"
 
-/** The application as the admin API sees it: of one process, or of several. */
+/** The application as the admin API sees it. */
 export interface Service {
   /** Of this process; unique, another one after a restart. */
   readonly id: string
-  /** Whether it belongs to a supervisor, which alone asks its admin API, and audits, samples and logs for all workers. */
-  readonly isWorker: boolean
   /** Milliseconds since 1970. */
   readonly startedAtMs: number
   /** @param exclude what the answer does not depend on */
-  readiness(exclude?: Exclusion): Readiness | Promise<Readiness>
+  readiness(exclude?: Exclusion): Readiness
   /** @param accept of the request: the format */
-  metrics(accept: string | null): Promise<Exposition>
+  metrics(accept: string | null): Exposition
   pipelines(): readonly PipelineInfo[]
   connections(): readonly ConnectionInfo[]
-  /** The counters of each process that answers. */
-  activity(): Promise<readonly ActivitySample[]>
+  activity(): Promise<ActivitySample>
   /** Opens a connection's log for reading; to be closed. @throws HooklineError */
   openReader(connection: string): Promise<LogReader>
   /** Opens a broker, to be closed; pipelines may use it too. @throws HooklineError */
@@ -45,10 +41,7 @@ export interface Service {
   forwards(): readonly ForwardInfo[]
   silences(): readonly (readonly [pipeline: string, silence: Silence])[]
   captureMode(): CaptureMode
-  /** Of this process; undefined: its workers receive the webhooks. */
-  readonly receiver: Receiver | undefined
-  /** The workers that receive webhooks for this process and answer; none if it receives them itself. */
-  workers(): readonly AdminClient[]
+  readonly receiver: Receiver
   /** How a pipeline verifies requests, by its Verifiers in order; none: it does not, or there is no such pipeline. */
   verifications(pipeline: string): readonly Verification[]
   /** Why a pipeline verifies a request of that time or refuses it; its body is undefined where not all of it was kept. */
@@ -61,7 +54,7 @@ export interface Service {
   /** Reads the configuration again, and changes to it. @returns what has changed. @throws HooklineError why nothing has */
   reload(): Promise<string[]>
   logLevel(): LogLevel
-  /** Sets the level of all processes, until a reload. */
+  /** Sets the level until a reload. */
   setLogLevel(level: LogLevel): Promise<void>
 }
 
@@ -85,7 +78,7 @@ export interface ForwardInfo extends ForwardGauges {
   setPaused(isPaused: boolean): Promise<void>
 }
 
-/** The part of a process that receives webhooks. */
+/** The part that receives webhooks. */
 export interface Receiver {
   readonly captures: Captures
   readonly submit: Servers["submit"]
@@ -138,6 +131,4 @@ export interface Readiness {
   readonly listeners?: ComponentProblems
   /** Spools by connection id. */
   readonly spools: Iterable<readonly [id: string, state: SpoolState]>
-  /** Workers by number, where several run. */
-  readonly workers?: ComponentProblems
 }

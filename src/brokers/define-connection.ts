@@ -65,7 +65,7 @@ export interface ConnectionKind<
   spool?(values: Values<O>): SpoolSettings | undefined
   /** The largest record that it accepts, and the key that says so. Absent: any. */
   largestRecord?(values: Partial<Values<O>>): { readonly key: string; readonly bytes: number } | undefined
-  /** Why several workers can't have it: the key, what it is, and the remedy. undefined: they can. */
+  /** Why several instances on one machine can't have it: the key, what it is, and the remedy. undefined: they can. */
   oneProcess?(
     values: Partial<Values<O>>,
   ): { readonly key: string; readonly what: string; readonly advice: string } | undefined

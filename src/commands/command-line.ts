@@ -8,7 +8,7 @@ import { declareRun, emptyProgram, pointToHelp } from "./declare-run.ts"
 export async function runCommandLine(words: readonly string[]): Promise<void> {
   let called: Command | undefined
   try {
-    const program = ["run", "worker"].includes(words[0]!) ? serviceAlone() : await whole(words)
+    const program = words[0] === "run" ? serviceAlone() : await whole(words)
     program.hook("preAction", (_, command) => void (called = command))
     await program.parseAsync(words, { from: "user" })
   } catch (error) {

@@ -55,10 +55,4 @@ drain_timeout, and the exit status is 0. A second signal exits at once; the same
     .action(async (options: ConfigFlags & ComponentFlags & { watch?: true }) =>
       (await import("./run.ts")).run(options),
     )
-  program.command("worker", { hidden: true }).action(async () => {
-    const { loadComponents } = await import("./own-components.ts")
-    return (await import("../runtime/workers/worker.ts")).work(
-      async () => (await loadComponents({})).components,
-    )
-  })
 }

@@ -19,7 +19,7 @@ export function enterFolder(): void {
 }
 
 /**
- * Changes to the root directory, as a daemon does: Bun reads the two files for each thread and worker, too. Call it after
+ * Changes to the root directory, as a daemon does: Bun reads the two files for each thread, too. Call it after
  * resolving the paths of the command line.
  */
 export function leaveFolder(): void {

@@ -7,7 +7,6 @@ import { Application } from "../runtime/application.ts"
 import { HooklineError } from "../errors.ts"
 import type { Plan } from "../runtime/plan/plan.ts"
 import { verifiedFrom } from "../runtime/plan/verified.ts"
-import type { ReloadableApplication } from "../runtime/running-application.ts"
 import { Runtime } from "../runtime/runtime.ts"
 import { exitOnUnhandled } from "../runtime/unhandled.ts"
 import { watchFiles } from "../process/file-watcher.ts"
@@ -28,7 +27,7 @@ export async function run(flags: ConfigFlags & ComponentFlags & { watch?: true }
   leaveFolder()
   let opened: Logger | undefined
   exitOnUnhandled(() => opened)
-  const { log, listening, plan } = await app.startBy(startRunner)
+  const { log, listening, plan } = await app.startBy((plan) => Runtime.start(plan))
   opened = log
   const open = new Set(plan.pipelines.flatMap((it) => (verifiedFrom(it) === undefined ? it.id : [])))
   const first = listening.find(({ pipeline }) => open.has(pipeline))
@@ -88,12 +87,6 @@ function describePlan({ draft: { configuration }, baseDir, connections }: Plan):
     configuration: configuration && join(baseDir, basename(configuration.file)),
     connections: Object.fromEntries(described) as object,
   }
-}
-
-async function startRunner(plan: Plan): Promise<ReloadableApplication> {
-  if (plan.service.workers === 1) return Runtime.start(plan)
-  const { Supervisor } = await import("../runtime/workers/supervisor.ts")
-  return Supervisor.start(plan)
 }
 
 const [STDIN, STDOUT, STDERR] = [0, 1, 2]

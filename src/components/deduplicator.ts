@@ -53,7 +53,13 @@ export const deduplicator = defineComponent({
   },
   store: storeOf,
   alone: ({ store }) =>
-    store === undefined || isRedisUrl(store) ? undefined : { key: "store", advice: "name a redis:// store" },
+    store === undefined || isRedisUrl(store)
+      ? undefined
+      : {
+          key: "store",
+          effect: "a delivery that is repeated to another one would be published twice",
+          advice: "set store = redis://..., the same for all",
+        },
   check({ values: { store }, isGiven, wrong }) {
     if (isGiven("store_ca") && store !== undefined && !isTls(store))
       wrong(

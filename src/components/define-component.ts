@@ -58,8 +58,6 @@ export interface ComponentContext {
   readonly hasLogFolder: boolean
   /** @internal Rate limits that all replicas share; undefined: each has its own. */
   readonly sharedLimits: SharedLimits | undefined
-  /** Processes that share the load, each with an instance of the component. */
-  readonly workers: number
 }
 
 /** What `create` returns. */
@@ -97,8 +95,10 @@ export interface Component<
   readonly keepsReceived?: ((values: Partial<Values<O>>) => boolean) | undefined
   /** The store of its keys, which other components of the pipeline may share. */
   readonly store?: ((values: Values<O>) => Store) | undefined
-  /** Why several workers can't run it with these options: the key and the remedy; undefined: they can. */
-  readonly alone?: ((values: Partial<Values<O>>) => { key: string; advice: string } | undefined) | undefined
+  /** Why replicas can't have it with these options: the key, what that leads to, and the remedy; undefined: they can. */
+  readonly alone?:
+    | ((values: Partial<Values<O>>) => { key: string; effect: string; advice: string } | undefined)
+    | undefined
   /** Defaults that its options give to other components of the pipeline, as a file would spell them, by component. */
   readonly implies?: ((values: Partial<Values<O>>) => Implied) | undefined
   /** Whether it is present without a section where another component implies options of its. */

@@ -96,15 +96,3 @@ test("the status of probes is the route's; without one there is none", () => {
 test("content types are compared in lower case", () => {
   expect(routeOf({ contentTypes: ["Application/JSON"] }).contentTypes).toEqual(["application/json"])
 })
-
-test("several processes divide the rate and the burst, and each lets at least one event in at once", () => {
-  const taken = (given: { [option: string]: unknown }): number => {
-    const { rateLimit } = routeOf(given, componentContext({ workers: 4 }))
-    let count = 0
-    while (rateLimit!() === 0) count++
-    return count
-  }
-  expect(taken({ rateLimit: 0.001, rateBurst: 100 })).toBe(25)
-  expect(taken({ rateLimit: 0.001, rateBurst: 7 })).toBe(1)
-  expect(taken({ rateLimit: 0.001, rateBurst: 3 })).toBe(1)
-})

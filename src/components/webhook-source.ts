@@ -4,7 +4,7 @@ import { duration, file, integer, list, number, size, text } from "../config/opt
 import type { OptionSet, Values } from "../config/options/option-types.ts"
 import { addressTest, parseNetwork } from "../senders/addresses.ts"
 import { isBodiless } from "../http/answer.ts"
-import { shareOf, tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
+import { tokenBucket, type RateLimit } from "../http/admission/rate-limit.ts"
 import { UnverifiedLimit } from "../senders/unverified-limit.ts"
 import { parsePublicUrl } from "../http/public-url.ts"
 import { readTls } from "../http/tls.ts"
@@ -150,11 +150,11 @@ export const webHookSource = defineComponent({
   },
   verifies: ({ tls_client_ca }) => tls_client_ca !== undefined,
   create(values, context) {
-    const { pipeline, acquire, workers, deliveryTimeoutMs, sharedLimits } = context
+    const { pipeline, acquire, deliveryTimeoutMs, sharedLimits } = context
     const { response_status: status, response_body: body, response_content_type: contentType } = values
     const tls = readTls(values)
     const { allows, problem } = addressFilter(values, context)
-    const perAddress = { perSecond: values.unverified_rate_limit / workers }
+    const perAddress = { perSecond: values.unverified_rate_limit }
     const unverifiedLimit = acquire({
       name: "unverified rate limit",
       config: perAddress,
@@ -172,7 +172,7 @@ export const webHookSource = defineComponent({
       trustsProxy: values.trusted_proxies && addressTest(values.trusted_proxies),
       publicUrl: values.public_url === undefined ? undefined : parsePublicUrl(values.public_url),
       tls,
-      rateLimit: rateLimitOf(values, { pipeline, acquire, workers, sharedLimits }),
+      rateLimit: rateLimitOf(values, { pipeline, acquire, sharedLimits }),
       unverifiedLimit,
       limits: {
         rate: `rate_limit = ${values.rate_limit}, rate_burst = ${burstOf(values)}`,
@@ -191,13 +191,12 @@ const burstOf = ({ rate_limit = 0, rate_burst = Math.ceil(rate_limit) }: Values<
 
 function rateLimitOf(
   values: Values<typeof OPTIONS>,
-  context: Pick<ComponentContext, "pipeline" | "acquire" | "workers" | "sharedLimits">,
+  context: Pick<ComponentContext, "pipeline" | "acquire" | "sharedLimits">,
 ): RateLimit | undefined {
   const { rate_limit: perSecond } = values
   if (perSecond === undefined) return undefined
-  const { pipeline, acquire, workers, sharedLimits } = context
+  const { pipeline, acquire, sharedLimits } = context
   const rate = { perSecond, burst: burstOf(values) }
   if (sharedLimits !== undefined) return sharedLimits.limit(pipeline, rate)
-  const share = shareOf(rate, workers)
-  return acquire({ name: "rate limit", config: share, open: () => tokenBucket(share) })
+  return acquire({ name: "rate limit", config: rate, open: () => tokenBucket(rate) })
 }

@@ -38,7 +38,7 @@ export class Listener {
   #isPaused = false
 
   /**
-   * @param isShared whether the port's other listeners are known: this process, on an overlapping host, or other workers;
+   * @param isShared whether the port's other listeners are known: this process, on an overlapping host, or other instances;
    *   otherwise the port must be free
    * @param idleTimeoutS of a connection without a request
    * @throws HooklineError `listen`
@@ -167,7 +167,7 @@ export class Listener {
  *
  * @throws HooklineError `listen`
  */
-export function checkUnshared(address: EndpointOptions): void {
+function checkUnshared(address: EndpointOptions): void {
   if (isListenedOn(address.port) !== false) checkFree(address)
 }
 

@@ -27,7 +27,7 @@ export interface Limits {
 export interface ServerOptions extends Watchers {
   /** Metrics of a pipeline; "": of requests for none. */
   readonly metrics: (pipelineId: string) => PipelineMetrics
-  /** Whether other workers listen on the same ports; otherwise these must be free. */
+  /** Whether other instances may listen on the same ports, too; otherwise these must be free. */
   readonly sharesPorts?: boolean
   /** Default: own ports. */
   readonly from?: RequestsFrom | undefined

@@ -16,4 +16,4 @@ export function threadUrl(module: string, from: { readonly url: string; readonly
     : new URL(module + extname(from.path), from.url)
 }
 
-export const isCompiled = ({ path }: { readonly path: string }): boolean => path.startsWith(COMPILED)
+const isCompiled = ({ path }: { readonly path: string }): boolean => path.startsWith(COMPILED)

@@ -18,19 +18,6 @@ export async function loadAdmin({ listen }: Plan["admin"]): Promise<typeof openA
   return listen === "off" ? undefined : (await import("../admin/server.ts")).openAdmin
 }
 
-/** The `[admin]` of a worker: a loopback port for its supervisor, which alone has the token. */
-export const workersAdmin = (admin: Plan["admin"], token: string): Plan["admin"] => ({
-  ...admin,
-  listen: { host: "127.0.0.1", port: 0 },
-  token,
-  read_token: undefined,
-  tls_certificate: undefined,
-  tls_key: undefined,
-  audit_topic: undefined,
-  replicas: undefined,
-  replicas_token: undefined,
-})
-
 /** Opens the plan's admin listener, or keeps the open one. @throws HooklineError `listen`, OptionError `config` */
 export function acquireAdmin(
   plan: Plan,
@@ -58,8 +45,7 @@ export function acquireAdmin(
       const failed = (err: unknown): void =>
         log.error({ err }, "unhandled error while answering an admin request")
       const opened = open(listen, tls, settings, { service, log, failed })
-      if (!service.isWorker)
-        transaction.onCommit(() => log.info({ url: opened.url }, "admin page, API and metrics listening"))
+      transaction.onCommit(() => log.info({ url: opened.url }, "admin page, API and metrics listening"))
       return opened
     },
     close: (it) => it.close(),

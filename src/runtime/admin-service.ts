@@ -22,25 +22,20 @@ import type { Silences } from "./silences.ts"
 import { SharedBroker } from "./shared-broker.ts"
 import type { Listening, ReloadableApplication } from "./running-application.ts"
 
-/** What runs, of one process or several. */
-export interface Running extends Pick<
-  Service,
-  "id" | "isWorker" | "readiness" | "receiver" | "workers" | "setLogLevel"
-> {
+/** What runs. */
+export interface Running extends Pick<Service, "id" | "readiness" | "receiver" | "setLogLevel"> {
   readonly log: Logger
   readonly plan: Plan
   readonly listening: readonly Listening[]
-  /** What this process reconciles and forwards. */
   readonly reconciles: readonly RunningReconcile[]
   readonly forwards: readonly RunningForward[]
-  readonly silences: Silences | undefined
+  readonly silences: Silences
   readonly reloadAgain: ReloadableApplication["reloadAgain"]
-  /** The broker of a connection, open for pipelines of this process. */
+  /** The broker of a connection, open for pipelines. */
   broker(connection: string): Broker | undefined
   /** @param accept of the request: the format */
-  expose(accept: string | null): Promise<Exposition>
-  /** The counters of each process that answers, by its name. */
-  activity(): Promise<readonly ActivitySample[]>
+  expose(accept: string | null): Exposition
+  activity(): Promise<ActivitySample>
 }
 
 /** The parts of the running application that the admin API reads. */
@@ -63,7 +58,6 @@ export function adminService(running: Running): Service {
   }
   return {
     id: running.id,
-    isWorker: running.isWorker,
     startedAtMs: Date.now(),
     readiness: (exclude) => running.readiness(exclude),
     metrics: (accept) => running.expose(accept),
@@ -78,10 +72,9 @@ export function adminService(running: Running): Service {
     },
     reconciles: () => running.reconciles.map((it) => it.info()),
     forwards: () => running.forwards.map((it) => it.info()),
-    silences: () => running.silences?.all() ?? [],
+    silences: () => running.silences.all(),
     captureMode: () => captureOf(running.plan.admin),
     receiver: running.receiver,
-    workers: () => running.workers(),
     verifications(id) {
       const pipeline = running.plan.pipelines.find((it) => it.id === id)
       return pipeline === undefined ? [] : verificationsOf(pipeline)
@@ -100,7 +93,6 @@ export function adminService(running: Running): Service {
     },
     logLevel: () => running.log.level as LogLevel,
     async setLogLevel(to) {
-      if (running.isWorker) return running.setLogLevel(to)
       const from = running.log.level
       // by the level that shows it
       const isShown = running.log.isLevelEnabled("info")

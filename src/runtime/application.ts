@@ -124,18 +124,11 @@ export class Application {
    * for a log, spool or file that can't be opened, as long as at least one pipeline has all it needs.
    *
    * @param options `listen: false` opens no ports: requests come by `fetch` alone
-   * @throws HooklineError `config`, also for `workers` above 1, which the command line alone supports; `listen`,
-   *   `log_locked`, `log_io`. Nothing is left open then.
+   * @throws HooklineError `config`, `listen`, `log_locked`, `log_io`. Nothing is left open then.
    */
   start({ listen = true }: { readonly listen?: boolean } = {}): Promise<RunningApplication> {
     return this.startBy(async (plan) => {
-      const { workers } = plan.service
-      if (workers > 1)
-        throw new HooklineError(
-          "config",
-          `option service.workers is ${workers}, and an application started by code is one process; use \`hookline run\`, or set { service: { workers: 1 } }`,
-        )
-      return (this.#mounted = await Runtime.start(plan, undefined, {
+      return (this.#mounted = await Runtime.start(plan, {
         from: { ports: listen, mount: true },
         onAnswer: this.#options.onAnswer,
         onLogLine: this.#options.onLogLine,
@@ -143,7 +136,7 @@ export class Application {
     }, listen)
   }
 
-  /** @internal As `start`, with a start of the caller's own (the command line's workers). */
+  /** @internal As `start`, with a start of the caller's own. */
   async startBy(
     start: (plan: Plan) => Promise<ReloadableApplication>,
     listens = true,

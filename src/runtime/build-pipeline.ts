@@ -41,8 +41,6 @@ export interface PipelineDependencies {
   readonly requestLog: RequestLog
   /** Called when a pipeline that runs names further topics. */
   readonly topicsAdded: () => void
-  /** Processes that share the load. */
-  readonly workers: number
   /** undefined: own ports. */
   readonly from: RequestsFrom | undefined
 }
@@ -135,7 +133,7 @@ const findConnection = (open: OpenConnections, id: string | undefined): OpenConn
   open.get(id ?? open.keys().next().value ?? "")
 
 function build(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
-  const { plan, transaction, connections, metrics, log, requestLog, workers, from, topicsAdded } = deps
+  const { plan, transaction, connections, metrics, log, requestLog, from, topicsAdded } = deps
   const { id, sink } = pipeline
   const built = new BuiltPipeline(sink, topicsAdded)
   const ownLog = log.child({ pipeline: id })
@@ -164,7 +162,6 @@ function build(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
       return keys
     },
     sharedLimits: sharedLimitsOf(deps),
-    workers,
   })
   const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] => {
     const made = createComponent({ component, values }, contextOf(component.title))
@@ -188,7 +185,7 @@ function build(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
   return built
 }
 
-function sharedLimitsOf({ redis, transaction, log, workers, plan }: Building): SharedLimits | undefined {
+function sharedLimitsOf({ redis, transaction, log, plan }: Building): SharedLimits | undefined {
   const { listen, replicas = [] } = plan.admin
   return (
     redis &&
@@ -197,7 +194,7 @@ function sharedLimitsOf({ redis, transaction, log, workers, plan }: Building): S
       config: redis,
       open() {
         const count = countReplicas(replicas, listen === "off" ? undefined : listen.port)
-        return new SharedLimits(redis, workers, count, log)
+        return new SharedLimits(redis, count, log)
       },
       close: (it) => it.close(),
     })

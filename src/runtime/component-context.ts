@@ -18,7 +18,7 @@ export type PreparableConnection = OpenConnection & Pick<Broker, "prepare">
 
 export interface ContextDependencies extends Pick<
   ComponentContext,
-  "log" | "metrics" | "sender" | "sharedLimits" | "workers"
+  "log" | "metrics" | "sender" | "sharedLimits"
 > {
   /** Absolute base of relative paths. */
   readonly baseDir: string

@@ -194,7 +194,6 @@ class DryRun {
         openKeys: (location) => this.#keysAt(location),
         sender: senderOf(processors),
         sharedLimits: undefined,
-        workers: this.#resolved.service.values.workers ?? 1,
       },
     )
     for (const [index, { component, values, home }] of known.entries()) {
@@ -233,11 +232,14 @@ class DryRun {
     if (this.#options.alone) checkUnlocked(location, this.#options.closes)
   }
 
-  /** Checks that each address that would be listened on is free. @param open ports of this process */
+  /** Checks that each address that would be listened on alone is free. @param open ports of this process */
   #listen(open: ReadonlySet<number>): void {
     const seen = new Set<string>()
+    const areShared = this.#resolved.service.values.reuse_port === "on"
     for (const address of atOnce(addressesOf(this.#resolved))) {
-      const { host, port, owner } = address
+      const { host, port, owner, key } = address
+      // to try a shared port would take connections from other instances
+      if (areShared && key === undefined) continue
       if (!owner.isSound() || open.has(port) || seen.has(`${host} ${port}`)) continue
       seen.add(`${host} ${port}`)
       this.#try(

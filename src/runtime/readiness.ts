@@ -20,7 +20,7 @@ export interface State {
 }
 
 /** undefined: usable. */
-export type Health = readonly [name: string, problem: string | undefined]
+type Health = readonly [name: string, problem: string | undefined]
 
 export function stateOf({ plan, connections, pipelines, servers }: ActivePlan, exclude?: Exclusion): State {
   const all = connectionStates(connections, plan, (id) => pipelines.get(id))
@@ -113,7 +113,7 @@ function problemOfAll(topics: readonly string[], impaired: readonly Impairment[]
   return problems.slice(0, NAMED).join("; ") + (rest > 0 ? `; and ${rest} more topics` : "")
 }
 
-export const NOT_ACCEPTING = "max_connections reached; not accepting until some have ended"
+const NOT_ACCEPTING = "max_connections reached; not accepting until some have ended"
 
 /** Before the configuration is in use. */
 export const STARTING: Readiness = {
@@ -147,7 +147,7 @@ const isWhole = ({ connections, stores, impaired, pipelines }: State): boolean =
   impaired.every(([, topics]) => topics.length === 0)
 
 /** @param isWhole all listeners accept events, for every pipeline and topic */
-export function readinessState(isDraining: boolean, isReady: boolean, isWhole: boolean): Readiness["state"] {
+function readinessState(isDraining: boolean, isReady: boolean, isWhole: boolean): Readiness["state"] {
   if (isDraining) return "draining"
   if (!isReady) return "not ready"
   return isWhole ? "ready" : "partly ready"

@@ -11,7 +11,7 @@ import { Servers, type Limits, type ServersChange } from "../http/server.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import type { OpenLog } from "../telemetry/log.ts"
 import type { Tracer } from "../telemetry/traces/trace.ts"
-import { acquireAdmin, loadAdmin, workersAdmin } from "./admin-listener.ts"
+import { acquireAdmin, loadAdmin } from "./admin-listener.ts"
 import { acquirePipelines, type BuiltPipelines, type PipelineDependencies } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
@@ -30,29 +30,17 @@ export interface ActivePlan {
   readonly servers: Servers
   /** undefined: off. */
   readonly admin: AdminServer | undefined
-  /** Empty: none, or another process's. */
   readonly reconciles: readonly RunningReconcile[]
   readonly forwards: readonly RunningForward[]
-  /** undefined: another process watches. */
-  readonly silences: Silences | undefined
+  readonly silences: Silences
   /** undefined: nothing is traced. */
   readonly tracer: Tracer | undefined
-}
-
-/** One of several processes that share the load. */
-export interface Membership {
-  /** From 1. */
-  readonly worker: number
-  readonly workers: number
-  /** What its supervisor presents to its admin API. */
-  readonly token: string
 }
 
 export interface ReloadDependencies
   extends OpenLog, Pick<PipelineDependencies, "requestLog" | "metrics" | "topicsAdded" | "from"> {
   readonly resources: Resources
   readonly service: Service
-  readonly membership: Membership | undefined
   /** undefined: nobody asked. */
   readonly onAnswer: OnAnswer | undefined
   readonly captures: Captures
@@ -75,7 +63,7 @@ export async function changePlan(
   committed: (active: ActivePlan) => void,
   deps: ReloadDependencies,
 ): Promise<void> {
-  const { log, membership, signal } = deps
+  const { log, signal } = deps
   const connectionsBefore: OpenConnections = before?.connections ?? new Map()
   const isStart = before === undefined
   const transaction = await deps.resources.begin({ isStart })
@@ -86,29 +74,27 @@ export async function changePlan(
     checkSpools(connectionsBefore, plan)
     setMetricsDetail(plan, deps)
     const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
-    const building = { ...deps, plan, connections, transaction, workers: membership?.workers ?? 1 }
+    const building = { ...deps, plan, connections, transaction }
     const pipelines = await inSlices(acquirePipelines(building), signal)
     if (isStart) checkReceives(pipelines, transaction.unopened)
     const tracer = await acquireTracer(plan, transaction, deps)
-    const admin = membership === undefined ? plan.admin : workersAdmin(plan.admin, membership.token)
-    const openAdmin = await loadAdmin(admin)
+    const openAdmin = await loadAdmin(plan.admin)
     const listeners = prepareListeners(plan, { pipelines, servers: before?.servers, tracer }, deps)
     const openListeners = await inSlices(listeners, signal)
     await nextTurn()
     signal.throwIfAborted()
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
-    const isOwner = membership === undefined
-    const server = acquireAdmin({ ...plan, admin }, openAdmin, transaction, deps.service, log)
-    const reconciles = isOwner ? acquireReconciles(plan, transaction, deps.service, log) : []
-    const forwards = isOwner ? acquireForwards(plan, transaction, deps.service, log) : []
-    const silences = isOwner ? acquireSilences(plan, transaction, deps.service, log) : undefined
+    const server = acquireAdmin(plan, openAdmin, transaction, deps.service, log)
+    const reconciles = acquireReconciles(plan, transaction, deps.service, log)
+    const forwards = acquireForwards(plan, transaction, deps.service, log)
+    const silences = acquireSilences(plan, transaction, deps.service, log)
     const servers = openListeners()
     change = servers.change
     // the commit: can't fail from here on
     const unused = change.commit()
     deps.setLevel(plan.service.log_level)
-    deps.captures.setLimits(captureLimits(plan, membership?.workers ?? 1))
+    deps.captures.setLimits(captureLimits(plan))
     transaction.commit(unused, plan.service.drain_timeout)
     prepareTopics({ connections, pipelines })
     committed({
@@ -153,31 +139,28 @@ function checkReceives(pipelines: BuiltPipelines, unopened: ReadonlyMap<unknown,
   throw failure
 }
 
-/** @param workers processes that share the limits */
-function captureLimits({ admin }: Plan, workers: number): CaptureLimits {
-  return {
-    mode: captureOf(admin),
-    maxRequests: Math.ceil(admin.capture_max_requests / workers),
-    maxBytes: admin.capture_max_bytes / workers,
-  }
-}
+const captureLimits = ({ admin }: Plan): CaptureLimits => ({
+  mode: captureOf(admin),
+  maxRequests: admin.capture_max_requests,
+  maxBytes: admin.capture_max_bytes,
+})
 
 /** @returns opens the new listeners, which accept connections from then on */
 function* prepareListeners(
   { service }: Plan,
   { pipelines, servers, tracer }: Pick<ActivePlan, "pipelines" | "tracer"> & { servers: Servers | undefined },
-  { membership, from, onAnswer, captures, requestLog, metrics }: ReloadDependencies,
+  { from, onAnswer, captures, requestLog, metrics }: ReloadDependencies,
 ): Steps<() => { readonly servers: Servers; readonly change: ServersChange }> {
   const routes: Route[] = [...pipelines.values()].map(({ route }) => route)
-  const workers = membership?.workers ?? 1
   const limits: Limits = {
-    maxInFlightBytes: Math.floor((service.max_in_flight_bytes ?? defaultInFlightBytes(workers)) / workers),
+    maxInFlightBytes: service.max_in_flight_bytes ?? Math.floor(defaultInFlightBytes()),
     bodyTimeoutMs: service.body_timeout,
-    maxConnections: service.max_connections && Math.max(32, Math.ceil(service.max_connections / workers)),
+    maxConnections: service.max_connections,
   }
   const watchers = { onAnswer, capture: captures, log: requestLog }
   const serving =
-    servers ?? new Servers({ ...watchers, from, metrics: metrics.pipeline, sharesPorts: workers > 1 })
+    servers ??
+    new Servers({ ...watchers, from, metrics: metrics.pipeline, sharesPorts: service.reuse_port === "on" })
   const open = yield* serving.prepare(routes, limits, tracer)
   return () => ({ servers: serving, change: open() })
 }

@@ -33,8 +33,8 @@ export interface ReloadableApplication extends RunningApplication {
    * @param explain adds to an error what else is wrong
    */
   reload(read: () => Steps<Plan>, explain: Explain): Promise<Changes>
-  /** Reloads what it was started with; undefined until it has started, and in workers. */
+  /** Reloads what it was started with; undefined until it has started. */
   reloadAgain: (() => Promise<Changes>) | undefined
-  /** Logs at another level, in all its processes, until a reload sets the configured one. */
+  /** Logs at another level until a reload sets the configured one. */
   setLogLevel(level: LogLevel): Promise<void>
 }

@@ -17,19 +17,12 @@ import { changesOf, type Changes } from "./configuration-diff.ts"
 import type { Plan } from "./plan/plan.ts"
 import { logsOf, readinessOf, STARTING, spoolsOf, stateOf, storesOf, type State } from "./readiness.ts"
 import { logListening, logReload } from "./reload-log.ts"
-import {
-  changePlan,
-  prepareTopics,
-  type ActivePlan,
-  type Membership,
-  type ReloadDependencies,
-} from "./reload.ts"
+import { changePlan, prepareTopics, type ActivePlan, type ReloadDependencies } from "./reload.ts"
 import type { RunningForward } from "./forwards.ts"
 import type { RunningReconcile } from "./reconciles.ts"
 import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 import type { Silences } from "./silences.ts"
-import { packedExposition } from "./workers/summed-metrics.ts"
 import { shutdownDelay } from "./shutdown-delay.ts"
 
 interface Surroundings {
@@ -42,7 +35,6 @@ interface Surroundings {
 /** @internal Runs one plan after another in this process. */
 export class Runtime implements ReloadableApplication, Running {
   readonly id = crypto.randomUUID()
-  readonly isWorker: boolean
   readonly log: Logger
   readonly metrics = new Metrics()
   readonly receiver: Receiver
@@ -58,17 +50,15 @@ export class Runtime implements ReloadableApplication, Running {
   #seen: State | undefined
   #areTopicsAdded = false
 
-  private constructor({ service }: Plan, membership: Membership | undefined, surroundings: Surroundings) {
+  private constructor({ service }: Plan, surroundings: Surroundings) {
     const opened = openLog({
       level: service.log_level,
       format: service.log_format,
-      worker: membership?.worker,
       onLine: surroundings.onLogLine,
       onDropped: () => this.metrics.logLineDropped.add(),
     })
     this.log = opened.log
-    this.isWorker = membership !== undefined
-    const captures = new Captures(membership?.worker)
+    const captures = new Captures()
     this.receiver = { captures, submit: (...asked) => this.active.servers.submit(...asked) }
     this.#resources = new Resources(this.log)
     this.#deps = {
@@ -78,7 +68,6 @@ export class Runtime implements ReloadableApplication, Running {
       metrics: this.metrics,
       service: adminService(this),
       topicsAdded: () => this.#topicsAdded(),
-      membership,
       from: surroundings.from,
       onAnswer: surroundings.onAnswer,
       captures,
@@ -89,17 +78,14 @@ export class Runtime implements ReloadableApplication, Running {
   /**
    * Opens everything in a plan.
    *
-   * @param membership undefined: a single process, with the admin listener
    * @throws HooklineError when a part can't be opened; those opened before are closed
    */
-  static async start(plan: Plan, membership?: Membership, surroundings: Surroundings = {}): Promise<Runtime> {
-    const runtime = new Runtime(plan, membership, surroundings)
+  static async start(plan: Plan, surroundings: Surroundings = {}): Promise<Runtime> {
+    const runtime = new Runtime(plan, surroundings)
     const { metrics } = runtime
     await runtime.#change(() => Promise.resolve(plan))
-    if (membership === undefined) {
-      metrics.configuration.started()
-      await inSlices(logListening(runtime.log, [], runtime.listening))
-    }
+    metrics.configuration.started()
+    await inSlices(logListening(runtime.log, [], runtime.listening))
     metrics.observe({
       inFlight: () => runtime.active.servers.inFlight(),
       maxInFlightBytes: () => runtime.active.servers.maxInFlightBytes,
@@ -113,7 +99,7 @@ export class Runtime implements ReloadableApplication, Running {
     })
     runtime.#endWatch = watchEventLoop((seconds) => metrics.eventLoopLag.add(seconds))
     metrics.observeReadiness(() => runtime.readiness().state)
-    if (membership === undefined) metrics.observeSenders(runtime.#deps.service)
+    metrics.observeSenders(runtime.#deps.service)
     return runtime
   }
 
@@ -125,7 +111,7 @@ export class Runtime implements ReloadableApplication, Running {
     return this.active.plan
   }
 
-  get silences(): Silences | undefined {
+  get silences(): Silences {
     return this.active.silences
   }
 
@@ -151,20 +137,16 @@ export class Runtime implements ReloadableApplication, Running {
       : readinessOf(this.#active, this.#stopped !== undefined, exclude)
   }
 
-  async expose(accept: string | null): Promise<Exposition> {
-    return this.isWorker ? packedExposition(await this.metrics.read()) : this.metrics.expose(accept)
+  expose(accept: string | null): Exposition {
+    return this.metrics.expose(accept)
   }
 
-  async activity(): Promise<readonly ActivitySample[]> {
-    return [{ process: this.id, ...(await inSlices(this.metrics.activity())) }]
+  async activity(): Promise<ActivitySample> {
+    return { process: this.id, ...(await inSlices(this.metrics.activity())) }
   }
 
   broker(connection: string): Broker | undefined {
     return this.active.connections.get(connection)?.broker
-  }
-
-  workers(): readonly [] {
-    return []
   }
 
   /** For the gauges of a scrape, several of which are read in one turn. */
@@ -220,8 +202,7 @@ export class Runtime implements ReloadableApplication, Running {
     this.#stopping.abort(new HooklineError("closing", "the application is stopping"))
     const { plan, servers } = this.active
     const { drain_timeout: drainTimeoutMs } = plan.service
-    // a worker's supervisor has waited
-    if (this.#deps.membership === undefined) await shutdownDelay(plan, this.log)
+    await shutdownDelay(plan, this.log)
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...servers.inFlight() }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
     await Promise.all([servers.drain(drainTimeoutMs), this.#deps.service.replays.close()])

@@ -35,7 +35,7 @@ export class Silences {
   readonly #service: Pick<Service, "activity">
   readonly #log: Pick<Logger, "warn" | "info">
   #watched = new Map<string, { readonly expectedMs: number; sinceMs: number; isLogged: boolean }>()
-  /** By process and series. */
+  /** By series. */
   readonly #counts = new Map<string, number>()
   #timer: Timer | undefined
   #isClosed = false
@@ -69,16 +69,14 @@ export class Silences {
   }
 
   async #sample(): Promise<void> {
-    const activity = await this.#service.activity()
+    const { events } = await this.#service.activity()
     const nowMs = Date.now()
-    for (const { process, events } of activity)
-      for (const { pipeline, outcome, reason, count } of events) {
-        if (outcome === "rejected" || !this.#watched.has(pipeline)) continue
-        const series = JSON.stringify([process, pipeline, outcome, reason])
-        // a process that was restarted counts from 0
-        if (count > 0 && count !== this.#counts.get(series)) this.#ended(pipeline, nowMs)
-        this.#counts.set(series, count)
-      }
+    for (const { pipeline, outcome, reason, count } of events) {
+      if (outcome === "rejected" || !this.#watched.has(pipeline)) continue
+      const series = JSON.stringify([pipeline, outcome, reason])
+      if (count > (this.#counts.get(series) ?? 0)) this.#ended(pipeline, nowMs)
+      this.#counts.set(series, count)
+    }
     for (const [pipeline, it] of this.#watched) {
       if (it.isLogged || nowMs - it.sinceMs < it.expectedMs) continue
       it.isLogged = true

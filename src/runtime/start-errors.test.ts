@@ -43,7 +43,7 @@ test.each<[StartError, string]>([
     "conflicting_keys",
     `${ALL}[pipeline:p:Verifier]\nprovider = stripe\nsecret = s\njwks_url = https://a.example/\n`,
   ],
-  ["invalid_value", `${ALL}[service]\nworkers = many\n`],
+  ["invalid_value", `${ALL}[service]\ndrain_timeout = many\n`],
   ["invalid_value", `${ALL}[pipeline:p:Validator]\nschema = pipelines.conf\n`],
   ["unset_variable", `${ALL}token = \${HOOKLINE_TEST_UNSET}\n`],
   ["invalid_configuration", LOG + SINK + OFF],
@@ -56,7 +56,7 @@ test.each<[StartError, string]>([
 })
 
 test("several problems have a name each, in the order of their lines", async () => {
-  expect(await namesFor(`${ALL}wat = 1\nlisten = off\n[service]\nworkers = many\n`)).toEqual([
+  expect(await namesFor(`${ALL}wat = 1\nlisten = off\n[service]\ndrain_timeout = many\n`)).toEqual([
     "unknown_key",
     "duplicate_key",
     "invalid_value",

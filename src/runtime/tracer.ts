@@ -11,19 +11,18 @@ import type { Transaction } from "./resources.ts"
 interface TracerDependencies {
   readonly log: Logger
   readonly metrics: Metrics
-  readonly membership: { readonly workers: number } | undefined
 }
 
 /** Opens the plan's tracer, or keeps the open one; undefined: off. What records spans is loaded only where it is on. */
 export async function acquireTracer(
   { traces }: Plan,
   transaction: Transaction,
-  { log, metrics, membership }: TracerDependencies,
+  { log, metrics }: TracerDependencies,
 ): Promise<Tracer | undefined> {
   const { endpoint, headers = [], parent, sample, service_name, resource = [] } = traces
   if (endpoint === "off") return undefined
   const { OtlpTracer } = await import("../telemetry/traces/otlp-tracer.ts")
-  const perSecond = traces.max_traces_per_second / (membership?.workers ?? 1)
+  const perSecond = traces.max_traces_per_second
   const resourceAttributes = {
     // https://opentelemetry.io/docs/specs/semconv/resource/#telemetry-sdk
     "telemetry.sdk.name": "hookline",

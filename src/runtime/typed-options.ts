@@ -142,11 +142,11 @@ export type AdminOptions = {
 type ServiceOptionsGiven = OptionsInCode<(typeof SERVICE)["options"]>
 /** Settings of the whole process. */
 export type ServiceOptions = {
-  /** Processes that serve webhooks on the same ports; see workers.md. More than 1 requires Kafka without a spool, and Redis for deduplication and signed ids. Default: `1`. */
-  readonly workers?: ServiceOptionsGiven["workers"]
-  /** Bytes of bodies in memory at once, over all pipelines; beyond it senders get 503, after a second. Bodies over 16 KiB being processed take at most half of it; a single one may take all. Default: 64 MiB; less where a control group (a container's memory limit) allows less than 320 MiB: a quarter of what is above 64 MiB for each process. */
+  /** Whether other instances on this machine, which `[admin] replicas` lists, listen on the pipelines' ports, too; see instances.md. On Linux; it takes Kafka without a spool. `off`: ports must be free. Default: `off`. */
+  readonly reusePort?: ServiceOptionsGiven["reusePort"]
+  /** Bytes of bodies in memory at once, over all pipelines; beyond it senders get 503, after a second. Bodies over 16 KiB being processed take at most half of it; a single one may take all. Default: 64 MiB; less where a control group (a container's memory limit) allows less than 320 MiB: a quarter of what is above 64 MiB. */
   readonly maxInFlightBytes?: ServiceOptionsGiven["maxInFlightBytes"]
-  /** Open connections; at the limit none is accepted until a tenth of them have ended. Counted by open descriptors, on Linux, including those to brokers and stores; with several workers each has its share, at least 32. Default and maximum: the descriptor limit (`ulimit -n`) less an eighth of it (at most 512) for everything else. */
+  /** Open connections; at the limit none is accepted until a tenth of them have ended. Counted by open descriptors, on Linux, including those to brokers and stores. Default and maximum: the descriptor limit (`ulimit -n`) less an eighth of it (at most 512) for everything else. */
   readonly maxConnections?: ServiceOptionsGiven["maxConnections"]
   /** How long a stop continues to accept events while `/readyz` answers 503, until load balancers that probe it stop sending; then it drains. See deploying.md. Default: `0s`. */
   readonly shutdownDelay?: ServiceOptionsGiven["shutdownDelay"]
@@ -154,8 +154,6 @@ export type ServiceOptions = {
   readonly drainTimeout?: ServiceOptionsGiven["drainTimeout"]
   /** How long a sender may take for a request's body; after that it gets 408. Default: `30s`. */
   readonly bodyTimeout?: ServiceOptionsGiven["bodyTimeout"]
-  /** With several workers: how long one of them may stall, not answering its supervisor, before it is killed and replaced; see workers.md. Default: `10s`. */
-  readonly stallTimeout?: ServiceOptionsGiven["stallTimeout"]
   /** A Redis in which replicas count `rateLimit` together and hold the replays that they run; see limits.md and replay.md. Default: each process counts its own events. */
   readonly redis?: ServiceOptionsGiven["redis"]
   /** PEM file with the CAs that the certificate of a `rediss://` redis is checked against, instead of the public ones. Needs `redis`. */
@@ -177,7 +175,7 @@ export type TracesOptions = {
   readonly parent?: TracesOptionsGiven["parent"]
   /** The share of requests that are traced, from 0 to 1, where no parent decides. Default: `1`. */
   readonly sample?: TracesOptionsGiven["sample"]
-  /** Traced requests a second at most, whatever senders ask for; further ones are not traced. Several workers share it. Default: `100`. */
+  /** Traced requests a second at most, whatever senders ask for; further ones are not traced. Default: `100`. */
   readonly maxTracesPerSecond?: TracesOptionsGiven["maxTracesPerSecond"]
   /** `service.name` of the spans. Default: `hookline`. */
   readonly serviceName?: TracesOptionsGiven["serviceName"]
@@ -440,7 +438,7 @@ export type RouterOptions = {
   readonly topic?: RouterOptionsGiven["topic"]
   /** The topics that the template may produce, as patterns. Kafka's own, whose names begin with `__`, are never among them. */
   readonly topics?: RouterOptionsGiven["topics"]
-  /** How many topics the template may produce; events for further ones go to the sink's topic, counted and logged. Topics cost memory here and at the broker. Each worker counts its own. Default: `100`. */
+  /** How many topics the template may produce; events for further ones go to the sink's topic, counted and logged. Topics cost memory here and at the broker. Each replica counts its own. Default: `100`. */
   readonly maxTopics?: RouterOptionsGiven["maxTopics"]
   /** Whether to route by a header, a path or a query that the Verifier's scheme does not sign: anyone who captures a request can then send it again, to another topic. Default: `false`. */
   readonly unsigned?: RouterOptionsGiven["unsigned"]

@@ -99,9 +99,8 @@ export interface LogGauges {
   readonly retentionBytes: number
 }
 
-type Aggregation = "min" | "max"
-/** A gauge's help, what it reads of one of its things, and how those of several processes are combined: by default added. */
-type GaugeRow<T> = readonly [help: string, read: (one: T) => number, aggregator?: Aggregation]
+/** A gauge's help, and what it reads of one of its things. */
+type GaugeRow<T> = readonly [help: string, read: (one: T) => number]
 
 /** Gauges by name, without `hookline_`: their label, and their series at a scrape. */
 const gaugesOf = <T, O = Observed>(
@@ -109,11 +108,10 @@ const gaugesOf = <T, O = Observed>(
   all: (observed: O) => Iterable<readonly [label: string, one: T]>,
   rows: { readonly [name: string]: GaugeRow<T> },
 ) =>
-  Object.entries(rows).map(([name, [help, read, aggregator = "sum" as const]]) => ({
+  Object.entries(rows).map(([name, [help, read]]) => ({
     name: `hookline_${name}`,
     help,
     label,
-    aggregator,
     series: (observed: O) => Iterator.from(all(observed)).map(([value, one]) => [value, read(one)] as const),
   }))
 
@@ -129,22 +127,20 @@ const GAUGES = [
     in_flight_limit_bytes: ["max_in_flight_bytes; requests beyond it get 503.", Number],
   }),
   ...gaugesOf("connection", (observed) => observed.connections(), {
-    connection_ready: ["1 while records can be published to the connection, else 0.", Number, "min"],
+    connection_ready: ["1 while records can be published to the connection, else 0.", Number],
   }),
   ...gaugesOf("connection", (observed) => observed.impaired(), {
     impaired_topics: [
       "Topics that are unavailable in whole or in part; /readyz names them.",
       ({ length }) => length,
-      "max",
     ],
     partitions_without_leader: [
       "Leaderless partitions of the topics in use.",
       (topics) => topics.reduce((sum, { leaderless }) => sum + leaderless, 0),
-      "max",
     ],
   }),
   ...gaugesOf("store", (observed) => observed.stores(), {
-    deduplicator_store_ready: ["1 while the Deduplicator's store can be used, else 0.", Number, "min"],
+    deduplicator_store_ready: ["1 while the Deduplicator's store can be used, else 0.", Number],
   }),
   ...gaugesOf("store", (observed) => observed.waiting(), {
     deduplicator_waiting_events: [
@@ -168,7 +164,6 @@ const GAUGES = [
     spool_broker_ready: [
       "1 while the broker behind the spool is available, 0 while events are kept.",
       ({ outage }) => Number(outage === undefined),
-      "min",
     ],
   }),
   ...gaugesOf("connection", (observed) => observed.logs(), {
@@ -280,13 +275,11 @@ function addGauges<O>(
     )
 }
 
-/** @param now with workers the supervisor's value counts; undefined: not known yet */
-export function readinessGauge(registry: MetricRegistry, now: () => ReadinessState | undefined): void {
+export function readinessGauge(registry: MetricRegistry, now: () => ReadinessState): void {
   registry.reading(
     {
       name: "hookline_readiness",
       help: "What /readyz says, as 1 for one state and 0 for the others: ready, partly ready, not ready, draining.",
-      aggregator: "first",
       labels: ["state"],
     },
     () => READINESS_STATES.map((state) => [[state], Number(state === now())]),

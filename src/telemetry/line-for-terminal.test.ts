@@ -8,8 +8,8 @@ test.each([
   ["no fields", { level: "info", msg: "started" }, "INFO: started"],
   [
     "fields",
-    { level: "warn", worker: 1, msg: "slow", of: { a: [1] } },
-    'WARN: slow {"worker":1,"of":{"a":[1]}}',
+    { level: "warn", partition: 1, msg: "slow", of: { a: [1] } },
+    'WARN: slow {"partition":1,"of":{"a":[1]}}',
   ],
   ["no message", { level: "debug", a: 1 }, 'DEBUG:  {"a":1}'],
   [

@@ -21,8 +21,7 @@ const STYLES: { readonly [level: string]: Style } = {
 export function lineForTerminal(coloured: boolean): (line: string) => string {
   const paint = painter(coloured)
   return (line) => {
-    // a worker's lines have its number
-    const { level, time, msg, err, pid: _, ...fields } = requestSentence(JSON.parse(line) as Line)
+    const { level, time, msg, err, ...fields } = requestSentence(JSON.parse(line) as Line)
     const { stack, ...error } = isError(err) ? withoutRepetition(err) : { err }
     const rest = escapeControls(JSON.stringify({ ...fields, ...error }))
     const parts = [

@@ -34,8 +34,6 @@ export interface LogOptions {
   level: LogLevel
   /** auto: pretty on a terminal, JSON lines elsewhere */
   format: (typeof LOG_FORMATS)[number]
-  /** The worker's number, added to every line. */
-  worker?: number | undefined
   /** Takes the lines, with their line breaks, in place of standard output. */
   onLine?: ((line: string) => void) | undefined
   /** Called for each line that is dropped, since standard output has not accepted those before, or `onLine` threw. */
@@ -56,7 +54,7 @@ const RESUME_MS = 1000
 let standardOutput: LineWriter | undefined
 
 /** Opens the log on standard output. It never blocks or throws; lines that standard output does not accept are dropped. */
-export function openLog({ level, format, worker, onLine, onDropped = () => {} }: LogOptions): OpenLog {
+export function openLog({ level, format, onLine, onDropped = () => {} }: LogOptions): OpenLog {
   const isTerminal = onLine === undefined && isatty(STDOUT)
   // paths, header values and parser errors come from senders
   const escape =
@@ -76,7 +74,7 @@ export function openLog({ level, format, worker, onLine, onDropped = () => {} }:
     {
       level,
       onChild: (child: PinoLogger) => void made.add(new WeakRef(child)),
-      base: worker === undefined ? null : { worker },
+      base: null,
       serializers: { err: loggable },
       formatters: { level: (label) => ({ level: label }) },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,

@@ -8,13 +8,11 @@ export interface Metric {
   readonly name: string
   readonly help: string
   readonly type: "counter" | "gauge" | "histogram" | "summary"
-  /** How the values of several processes are combined; omit: they are meaningless then. */
-  readonly aggregator: "sum" | "min" | "max" | "average" | "first" | "omit"
   /** Series such as `name{label="value"}`. */
   lines(): Iterable<MetricLine>
 }
 
-export type MetricLine = readonly [series: string, value: number]
+type MetricLine = readonly [series: string, value: number]
 
 type LabelValue = string | number
 
@@ -27,14 +25,12 @@ abstract class DeclaredMetric implements MetricDeclaration, Metric {
   readonly name: string
   readonly help: string
   readonly type: Metric["type"]
-  readonly aggregator: Metric["aggregator"]
   readonly labels: readonly string[]
 
-  constructor({ name, help, type, aggregator, labels }: MetricDeclaration) {
+  constructor({ name, help, type, labels }: MetricDeclaration) {
     this.name = name
     this.help = help
     this.type = type
-    this.aggregator = aggregator
     this.labels = labels
   }
 
@@ -206,7 +202,7 @@ export class MetricRegistry {
   }
 
   tallies(name: string, help: string, labels: readonly string[] = []): Tallies {
-    return this.#add(new Tallies({ name, help, type: "counter", aggregator: "sum", labels }))
+    return this.#add(new Tallies({ name, help, type: "counter", labels }))
   }
 
   distribution(
@@ -215,15 +211,15 @@ export class MetricRegistry {
     labels: readonly string[],
     bounds: readonly number[],
   ): Distribution {
-    return this.#add(new Distribution({ name, help, type: "histogram", aggregator: "sum", labels }, bounds))
+    return this.#add(new Distribution({ name, help, type: "histogram", labels }, bounds))
   }
 
-  /** Adds a metric that is read at each scrape: a gauge that is added up, unless declared otherwise. */
+  /** Adds a metric that is read at each scrape: a gauge, unless declared otherwise. */
   reading(
     declared: Pick<MetricDeclaration, "name" | "help"> & Partial<MetricDeclaration>,
     read: Readings,
   ): void {
-    this.#add(new ReadMetric({ type: "gauge", aggregator: "sum", labels: [], ...declared }, read))
+    this.#add(new ReadMetric({ type: "gauge", labels: [], ...declared }, read))
   }
 
   /** Adds a gauge without labels; undefined: it has no value now. */
@@ -231,7 +227,7 @@ export class MetricRegistry {
     name: string,
     help: string,
     read: () => number | undefined,
-    declared?: Partial<Pick<MetricDeclaration, "type" | "aggregator">>,
+    declared?: Partial<Pick<MetricDeclaration, "type">>,
   ): void {
     this.reading({ name, help, ...declared }, () => {
       const value = read()

@@ -16,7 +16,6 @@ import { pipelineMetrics } from "./pipeline-totals.ts"
 import { processMetrics } from "./process-metrics.ts"
 import { expose, type Exposition } from "./text-formats.ts"
 import { traceMetrics, type TraceMetrics } from "./traces/trace-metrics.ts"
-import { workerMetrics, type WorkerMetrics } from "./worker-metrics.ts"
 
 export type { ConnectionMetrics, KafkaMetrics, LogMetrics, SpoolMetrics } from "./connection-metrics.ts"
 export type { AnswerKind, PipelineMetrics } from "./pipeline-metrics.ts"
@@ -28,10 +27,7 @@ const LAG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 export class Metrics {
   readonly #registry = new MetricRegistry()
   #configuration: ConfigurationMetrics | undefined
-  #workers: WorkerMetrics | undefined
   #traces: TraceMetrics | undefined
-  /** Finds out what is not read at once. */
-  #prepare = async (): Promise<unknown> => undefined
 
   readonly #pipelines = pipelineMetrics(this.#registry)
   readonly pipeline = this.#pipelines.pipeline
@@ -64,7 +60,6 @@ export class Metrics {
       {
         name: "hookline_build_info",
         help: "1; the labels have the versions of Hookline and of Bun, which runs it.",
-        aggregator: "max",
         labels: ["version", "bun"],
       },
       () => [[[manifest.version, Bun.version], 1]],
@@ -75,11 +70,6 @@ export class Metrics {
   /** Created on first use. */
   get configuration(): ConfigurationMetrics {
     return (this.#configuration ??= configurationMetrics(this.#registry))
-  }
-
-  /** Created on first use: only the supervisor has workers. */
-  get workers(): WorkerMetrics {
-    return (this.#workers ??= workerMetrics(this.#registry))
   }
 
   /** Created on first use: only a service with traces has them. */
@@ -98,21 +88,18 @@ export class Metrics {
   }
 
   /** Adds the gauge of what `/readyz` says. */
-  observeReadiness(read: () => ReadinessState | Promise<ReadinessState>): void {
-    let state: ReadinessState | undefined
-    readinessGauge(this.#registry, () => state)
-    this.#prepare = async () => (state = await read())
+  observeReadiness(read: () => ReadinessState): void {
+    readinessGauge(this.#registry, read)
   }
 
   /** All metrics, to be read now. */
-  async read(): Promise<MetricRegistry["all"]> {
-    await this.#prepare()
+  get all(): MetricRegistry["all"] {
     return this.#registry.all
   }
 
   /** The metrics as text, in the format that the Accept header asks for. */
-  async expose(accept?: string | null): Promise<Exposition> {
-    return expose(await this.read(), accept)
+  expose(accept?: string | null): Exposition {
+    return expose(this.all, accept)
   }
 
   /** What pipelines did, for rates: a part of the metrics. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { descriptorLimit, openDescriptors } from "../process/descriptors.ts"
-import type { Metric, MetricRegistry } from "./metric-registry.ts"
+import type { MetricRegistry } from "./metric-registry.ts"
 
 type ProcessRow = Parameters<MetricRegistry["gauge"]>
 
@@ -29,7 +29,6 @@ const ROWS: readonly ProcessRow[] = [
     "process_start_time_seconds",
     "Start time of the process since unix epoch in seconds.",
     () => Math.round(performance.timeOrigin / 1000),
-    { aggregator: "omit" },
   ],
   ["process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss()],
   ["process_virtual_memory_bytes", "Virtual memory size in bytes.", () => statusBytes("VmSize")],
@@ -48,7 +47,6 @@ export function processMetrics(registry: MetricRegistry): void {
     {
       name: "nodejs_version_info",
       help: "Node.js version info.",
-      aggregator: "first",
       labels: ["version", "major", "minor", "patch"],
     },
     () => [[[version, ...version.slice(1).split(".")], 1]],
@@ -64,16 +62,10 @@ function lagRows(): ProcessRow[] {
   delays.enable()
   let turnNs = 0
   /** 0 if there was no sample since a scrape just before. */
-  const row = (
-    name: string,
-    help: string,
-    readNs: () => number,
-    aggregator: Metric["aggregator"] = "average",
-  ): ProcessRow => [
+  const row = (name: string, help: string, readNs: () => number): ProcessRow => [
     `nodejs_eventloop_lag_${name}`,
     help,
     () => (delays.count === 0 ? 0 : readNs() / 1e9),
-    { aggregator },
   ]
   const percentile = (p: number): ProcessRow =>
     row(`p${p}_seconds`, `The ${p}th percentile of the recorded event loop delays.`, () =>
@@ -88,10 +80,9 @@ function lagRows(): ProcessRow[] {
         setImmediate(() => (turnNs = Bun.nanoseconds() - from))
         return turnNs / 1e9
       },
-      { aggregator: "average" },
     ],
-    row("min_seconds", "The minimum recorded event loop delay.", () => delays.min, "min"),
-    row("max_seconds", "The maximum recorded event loop delay.", () => delays.max, "max"),
+    row("min_seconds", "The minimum recorded event loop delay.", () => delays.min),
+    row("max_seconds", "The maximum recorded event loop delay.", () => delays.max),
     row("stddev_seconds", "The standard deviation of the recorded event loop delays.", () => delays.stddev),
     ...[50, 90, 99].map(percentile),
     row("mean_seconds", "The mean of the recorded event loop delays.", () => {

@@ -19,7 +19,6 @@ import { startInProcess } from "../support/in-process.ts"
 import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { serverSentEvents } from "../support/sse.ts"
-import { overManyConnections, workersConf } from "../support/workers-configuration.ts"
 
 // Three processes that are replicas of one service, and impostors that are not.
 
@@ -422,29 +421,6 @@ test("a replica that hangs is waited for a second and listed with its problem; o
   folder[Symbol.dispose]()
 })
 
-test("requests that the workers of a replica refused are listed, shown and sent again from another replica", async () => {
-  const [port, workersPort, webhooks] = await Promise.all([freePort(), freePort(), freePort()])
-  const pair = [`127.0.0.1:${port}`, `127.0.0.1:${workersPort}`]
-  const more = `replicas = ${pair.join(", ")}\nreplicas_token = ${TOKEN}`
-  await using workers = await AdminApi.start(
-    workersConf({ port: webhooks, admin: `127.0.0.1:${workersPort}\ncapture = all\n${more}` }),
-  )
-  await using api = await AdminApi.startInProcess(configuration(port, pair))
-  await overviewWhere(api, ({ replicas: [one] }) => one?.problem === null)
-  expect(await overManyConnections(webhooks, 20, "[]", {})).toEqual(Array.from({ length: 20 }, () => 400))
-  const listed = await api.get<CaptureSummary[]>("captures?outcome=rejected")
-  expect(listed.map(({ replica }) => replica)).toEqual(Array.from({ length: 20 }, () => pair[1]))
-  for (const { id } of listed) {
-    const { body_base64, summary } = await api.get<CaptureDetail>(`captures/${id}`)
-    expect([body_base64, summary.id]).toEqual([btoa("[]"), id])
-  }
-  expect(await api.post<SendResult>(`captures/${listed[0]!.id}/resend`)).toMatchObject({ status: 400 })
-  expect(await workers.get<CaptureSummary[]>("captures?outcome=rejected")).toHaveLength(21)
-  await overviewWhere(api, (overview) => overview.refused === 21)
-  expect(await api.post<object>(`reload?replica=${pair[1]}`)).toEqual({ changed: [] })
-  await workers.running.logged(({ msg }) => msg === "reloaded")
-})
-
 /** Writes a certificate and its key. @returns the lines of [admin] that name them */
 async function tlsIn(
   folder: string,
@@ -504,37 +480,45 @@ test("the problem of a replica whose CA is not trusted names the variable to set
   )
 })
 
-test("two replicas on one machine without a shared store: the first warns, the second does not start, and both name the store", async () => {
+test("replicas without a shared store do not start; of what else they do not share a start and a reload warn", async () => {
   using folder = temporaryFolder()
-  const file = `[connection:kafka]
+  const several = `replicas = ${places.join(", ")}\nreplicas_token = ${TOKEN}`
+  const file = (source: string, store: string, admin: string): string => `[connection:kafka]
 bootstrap_servers = 127.0.0.1:1
 [pipeline:webhooks:WebHookSource]
 port = 0
 host = 127.0.0.1
+${source}
 [pipeline:webhooks:Deduplicator]
 key = json:/id
+${store}
 [pipeline:webhooks:BrokerSink]
 topic = webhooks
 [admin]
 listen = 127.0.0.1:0
-replicas = ${places.join(", ")}
-replicas_token = ${TOKEN}
+${admin}
 `
-  await using first = await startInProcess(file, { folder: folder.path })
-  const line = await first.logged(({ msg }) => String(msg).startsWith("store is one replica's"))
-  expect(line).toMatchObject({ level: "warn", pipeline: "webhooks" })
-  expect(String(line["msg"])).toContain("set store = redis://")
-  const warnings = () => first.log.filter(({ level }) => level === "warn").map(({ msg }) => String(msg))
-  await reload(first, folder.path, file.replace("port = 0", "port = 0\nrate_limit = 10"))
-  expect(warnings().filter((msg) => msg.includes("[admin] replicas names several"))).toEqual([
-    expect.stringContaining("store is one replica's"),
-    expect.stringContaining("rate_limit is counted by each replica"),
-  ])
-  const second = await hookline(["run", "-c", "pipelines.conf"], { cwd: folder.path })
-  expect([second.status, second.stderr]).toEqual([
-    69,
-    expect.stringMatching(
-      /Deduplicator's store .* is being written to by process \d+.*; stop that one, or name another folder; replicas of one service share a store = redis:/,
-    ),
-  ])
+  const second = async () => hookline(["run", "-c", "pipelines.conf"], { cwd: folder.path })
+  {
+    // one whose configuration names no replicas
+    await using _ = await startInProcess(file("", "", ""), { folder: folder.path })
+    expect(await second()).toMatchObject({
+      status: 69,
+      stderr: expect.stringMatching(
+        /Deduplicator's store .* is being written to by process \d+.*; stop that one, or name another folder; replicas of one service share a store = redis:/,
+      ),
+    })
+  }
+  await Bun.write(`${folder.path}/pipelines.conf`, file("", "", several))
+  expect(await second()).toMatchObject({
+    status: 78,
+    stderr: expect.stringContaining("store: is one replica's, and [admin] replicas names several"),
+  })
+  const shared = "store = redis://127.0.0.1:1"
+  await using running = await startInProcess(file("", shared, several), { folder: folder.path })
+  const warnings = () =>
+    running.log.flatMap(({ level, msg }) => (level === "warn" && msg.includes("names several") ? [msg] : []))
+  expect(warnings()).toEqual([])
+  expect(await reload(running, folder.path, file("rate_limit = 10", shared, several))).toBe("reloaded")
+  expect(warnings()).toEqual([expect.stringContaining("rate_limit is counted by each replica")])
 })

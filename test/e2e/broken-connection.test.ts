@@ -18,7 +18,7 @@ import { freePort } from "../support/ports.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 import { eventsInLog } from "../support/webhook-service.ts"
 import { isPermitted } from "../support/tools.ts"
-import { metricOf } from "../support/worker-processes.ts"
+import { metricOf } from "../support/metric-of.ts"
 
 /** A configuration whose pipeline `ID` publishes to the connection `ID`, for each of these. */
 const configurationOf = (connections: { readonly [id: string]: string }, more = ""): string =>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { runToEnd } from "../support/child.ts"
 import { ROOT } from "../support/documents.ts"
 import { startHookline, folderOfTests } from "../support/hookline.ts"
@@ -15,9 +15,15 @@ const folder = folderOfTests()
 const settings = (name: string): readonly string[] =>
   [...text.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value]) => value!)
 
-describe.skipIf(!hasTools("systemd-analyze"))("the systemd unit", () => {
+const OF_INSTANCE = join(ROOT, "deploy/systemd/hookline@.service")
+
+describe.skipIf(!hasTools("systemd-analyze")).each([
+  ["the systemd unit", UNIT],
+  ["the systemd unit of an instance", OF_INSTANCE],
+])("%s", (_, unit) => {
   // with the checkout's program, which is there
-  const file = join(folder.path, "hookline.service")
+  const file = join(folder.path, basename(unit))
+  const text = readFileSync(unit, "utf8")
   writeFileSync(file, text.replaceAll("/usr/local/bin/hookline", join(ROOT, "bin/hookline")))
 
   test("has nothing that systemd complains about", async () => {
@@ -114,4 +120,15 @@ listen = 127.0.0.1:0
   await running.logged(({ msg }) => msg === "reloaded")
   expect([await post("/before"), await post("/after")]).toEqual([404, 200])
   expect(await running.stop()).toBe(0)
+})
+
+test("the unit of an instance gives the configuration the port of its admin listener, and is the other one else", () => {
+  const lines = (file: string): readonly string[] =>
+    readFileSync(file, "utf8")
+      .split("\n")
+      .filter((line) => line !== "" && !/^(#|Description=)/.test(line))
+  const own = lines(OF_INSTANCE)
+  expect(own.filter((line) => !lines(UNIT).includes(line))).toEqual(["Environment=ADMIN_PORT=%i"])
+  expect(lines(UNIT).filter((line) => !own.includes(line))).toEqual([])
+  expect(readFileSync(join(ROOT, "docs/instances.md"), "utf8")).toContain("${ADMIN_PORT:-9464}")
 })

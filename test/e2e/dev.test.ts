@@ -188,8 +188,6 @@ test("with a file its pipelines run, in lines for people", async () => {
     join(at, "pipelines.conf"),
     `[admin]
 listen = off
-[service]
-workers = 1
 [connection:log]
 directory = log
 [pipeline:orders:WebHookSource]
@@ -269,8 +267,6 @@ topic = ${id}
     join(at, "pipelines.conf"),
     `[admin]
 listen = 127.0.0.1:${adminPort}
-[service]
-workers = 1
 [connection:log]
 directory = log
 ${source("open", "application/json")}${source("closed", "text/csv")}`,

@@ -51,7 +51,7 @@ const RUN_BY: { readonly [blocks: string]: readonly string[] } = {
   "docs/reliability.md sh": [".ci/run"],
   "docs/simulation.md sh": [".ci/run"],
   "docs/verify.md ts": ["test/long/package.test.ts"],
-  "docs/workers.md yaml": ["test/long/deploy-chart.test.ts"],
+  "docs/instances.md yaml": ["test/long/deploy-chart.test.ts"],
 }
 /** What programs print, pictures made of letters, and files that are parsed below. */
 const SHOWN = ["text", "json"]

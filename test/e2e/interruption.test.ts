@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 import { until } from "../support/kafka-options.ts"
-import { freePort, freePorts } from "../support/ports.ts"
+import { freePort } from "../support/ports.ts"
 import { startCommand, startDev, type RunningCommand } from "../support/running-command.ts"
 import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 
@@ -72,12 +72,9 @@ test("npm start: the process that the line started names reloads on SIGHUP, and 
   await until("the process has ended", () => !existsSync(`/proc/${pid}`))
 })
 
-test.each([1, 2])("SIGTERM sent twice is one signal, workers: %d", async (workers) => {
-  const [port, nobody] = await freePorts(2)
-  const connection = workers === 1 ? ON_LOG.connection : `bootstrap_servers = 127.0.0.1:${nobody}`
-  const service = "shutdown_delay = 200ms"
-  const configuration = configurationOf({ ...ON_LOG, connection, port: port!, workers, service })
-  await using running = await startHookline(configuration, { folder: folder.make(`workers-${workers}`) })
+test("SIGTERM sent twice is one signal", async () => {
+  const configuration = configurationOf({ ...ON_LOG, service: "shutdown_delay = 200ms" })
+  await using running = await startHookline(configuration, { folder: folder.make("two-signals") })
   running.signal("SIGTERM")
   await running.logged(({ msg }) => msg.startsWith("shutting down: "))
   running.signal("SIGTERM")
@@ -140,12 +137,11 @@ test.each([
 })
 
 // before sh has read bin/hookline's first lines SIGHUP ends it, as any program
-test.skipIf(process.platform !== "linux").each([1, 2])(
-  "SIGHUP while %d workers start neither ends the start nor is forgotten",
-  async (workers) => {
-    const conf = join(folder.make(`early-${workers}`), "pipelines.conf")
-    const connection = workers === 1 ? "directory = log" : "bootstrap_servers = 127.0.0.1:9"
-    await Bun.write(conf, configurationOf({ connection, topic: "t", port: await freePort(), workers }))
+test.skipIf(process.platform !== "linux")(
+  "SIGHUP during the start neither ends it nor is forgotten",
+  async () => {
+    const conf = join(folder.make("early"), "pipelines.conf")
+    await Bun.write(conf, configurationOf(ON_LOG))
     const program = [join(root, "bin/hookline")]
     await using running = startCommand(["run", "-c", conf], root, { program })
     const takesHangups = (): boolean => {

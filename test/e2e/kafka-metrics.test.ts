@@ -18,7 +18,7 @@ import {
   type RunningPrometheus,
   type Sample,
 } from "../support/prometheus.ts"
-import { configurationOf, onKafka, startService } from "../support/webhook-service.ts"
+import { configurationOf, onKafka } from "../support/webhook-service.ts"
 
 /** As Prometheus 2.42 asks. */
 const OPENMETRICS =
@@ -33,7 +33,7 @@ const filled = (expression: string): string =>
   expression.replaceAll("$__rate_interval", "1m").replaceAll(/\$\w+/g, ".*")
 
 const kafka = await kafkaForTests()
-/** A service with every processor on an embedded log, which reconciles and forwards, one with a spool, traces and no detail of pipelines, and one with workers. */
+/** A service with every processor on an embedded log, which reconciles and forwards, and one with a spool, traces and no detail of pipelines. */
 describe.skipIf(kafka === undefined)("the metrics of services that have every part", () => {
   const folder = temporaryFolder()
   const hook = new GitHubHook()
@@ -57,12 +57,11 @@ describe.skipIf(kafka === undefined)("the metrics of services that have every pa
 [forward:app]
 from = log/plain
 url = http://127.0.0.1:${await freePort()}/`
-    const [log, spool, workers] = await Promise.all([
+    const [log, spool] = await Promise.all([
       startEveryProcessor(join(folder.path, "hookline-log"), senders),
       startHookline(traced, { folder: folder.make("spool") }),
-      startService({ folder: folder.make("workers"), connection, topic, port: await freePort(), workers: 2 }),
     ])
-    for (const [name, one] of Object.entries({ log, spool, workers })) running.set(name, one)
+    for (const [name, one] of Object.entries({ log, spool })) running.set(name, one)
     for (const name of running.keys()) texts.set(name, await scrape(name))
     while (!texts.get("log")!.includes("\nhookline_log_bytes{")) texts.set("log", await scrape("log"))
     samples = [...texts.values()].flatMap(samplesIn)
@@ -108,7 +107,7 @@ url = http://127.0.0.1:${await freePort()}/`
   test("counters of pipelines and connections begin at 0", () => {
     const counted = samples.filter(
       ({ labels, value }) =>
-        /^hookline_(?!config|worker|connects).*_(total|count)$/.test(labels["__name__"]!) && value > 0,
+        /^hookline_(?!config|connects).*_(total|count)$/.test(labels["__name__"]!) && value > 0,
     )
     const isOfNone = ({ labels }: Sample): boolean =>
       labels["__name__"] !== "hookline_event_loop_lag_seconds_count"

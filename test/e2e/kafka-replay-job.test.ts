@@ -169,9 +169,9 @@ describe.skipIf(kafka === undefined)("replaying a Kafka topic", () => {
   })
 })
 
-test.skipIf(kafka === undefined || !hasKcat()).each([1, 2])(
-  "acts through the admin API of %i workers are records of audit_topic on Kafka, in their order, also those before a stop",
-  async (workers) => {
+test.skipIf(kafka === undefined || !hasKcat())(
+  "acts through the admin API are records of audit_topic on Kafka, in their order, also those before a stop",
+  async () => {
     const [topic, audit] = [freshTopic("acted"), freshTopic("audit")]
     await Promise.all([topic, audit].map((name) => createTopic(kafka!, name, { partitions: 3 })))
     const configuration = `[connection:kafka]
@@ -184,8 +184,6 @@ topic = ${topic}
 [admin]
 listen = 127.0.0.1:0
 audit_topic = kafka/${audit}
-[service]
-workers = ${workers}
 `
     {
       await using it = await AdminApi.start(configuration)

@@ -8,7 +8,6 @@ import {
   type RunningHookline,
 } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
-import { freePorts } from "../support/ports.ts"
 import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 
 const folder = folderOfTests()
@@ -63,13 +62,6 @@ async function stopWithDelay(
 test("with shutdown_delay it takes events, not ready, before it drains; SIGINT after SIGTERM ends it at once", async () => {
   expect(await stopWithDelay(ON_LOG, "500ms", () => {})).toBe(0)
   expect(await stopWithDelay(ON_LOG, "1h", (running) => running.signal("SIGINT"))).toBe(130)
-})
-
-test("with shutdown_delay workers take events, not ready, before they drain", async () => {
-  const [port, nobody] = await freePorts(2)
-  const connection = `bootstrap_servers = 127.0.0.1:${nobody}`
-  const settings = { connection, topic: "webhooks", port: port!, workers: 2 }
-  expect(await stopWithDelay(settings, "500ms", () => {})).toBe(0)
 })
 
 test("an admin token guards the metrics and the reasons, not the probes", async () => {

@@ -8,9 +8,8 @@ import { hookline, startHookline, folderOfTests } from "../support/hookline.ts"
 import { inChunks } from "../support/http-server.ts"
 import { startInProcess } from "../support/in-process.ts"
 import { until } from "../support/kafka-options.ts"
-import { freePort } from "../support/ports.ts"
 import { reloadConf, statusOf } from "../support/reloaded.ts"
-import { workersConf } from "../support/workers-configuration.ts"
+import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 import { PROGRAM } from "../support/program.ts"
 
 const root = folderOfTests()
@@ -173,11 +172,10 @@ test("refusals are logged with their cause: size and limit, content type, rate a
   ])
 })
 
-test("a TZ that is not known is named at the start, once for all workers, and by check", async () => {
+test("a TZ that is not known is named at the start and by check", async () => {
   const folder = root.make("time-zone")
   const env = { TZ: "CET-1CEST,M3.5.0,M10.5.0/3" }
-  const kafka = workersConf({ port: await freePort() })
-  await using running = await startHookline(kafka, { folder, env })
+  await using running = await startHookline(configurationOf(ON_LOG), { folder, env })
   const warned = running.log.filter(({ msg }) => msg.includes("TZ"))
   const msg = `the environment variable TZ is "${env.TZ}", which is no known name of the IANA time zone database: received_at is in UTC; set TZ to a name such as America/New_York, or to UTC`
   expect(warned).toMatchObject([{ level: "warn", msg }])

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test as bunTest } from "bun:test"
+import { afterAll, describe, expect, test } from "bun:test"
 import { closeSync, constants, openSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Application } from "../../src/index.ts"
@@ -7,14 +7,11 @@ import { HANG_MS } from "../support/hang.ts"
 import { temporaryFolder, type LogLine } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"
 import { isAcknowledged, NumberedSenders } from "../support/numbered-senders.ts"
-import { createTopic, freshTopic, kafkaForTests } from "../support/kafka.ts"
 import { freePorts } from "../support/ports.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
-import { onKafka } from "../support/webhook-service.ts"
-import { workersConf } from "../support/workers-configuration.ts"
+import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 import { PROGRAM } from "../support/program.ts"
 
-const TOPIC = freshTopic("unwritable")
 const root = temporaryFolder()
 const disk = mountSmallDisk(join(root.path, "small-disk"))
 afterAll(() => {
@@ -59,8 +56,6 @@ interface Service extends AsyncDisposable {
 }
 
 interface Settings {
-  connection?: string
-  workers?: number
   format?: string
   stderr?: number
 }
@@ -69,20 +64,16 @@ interface Settings {
 async function start(
   name: string,
   stdout: number,
-  { connection = "directory = log", workers = 1, format = "json", stderr }: Settings = {},
+  { format = "json", stderr }: Settings = {},
 ): Promise<Service> {
   const [port, adminPort] = await freePorts(2)
   const folder = root.make(name)
   const service = `log_level = debug\nlog_format = ${format}`
-  const settings = {
-    port: port!,
-    admin: `127.0.0.1:${adminPort}`,
-    service,
-    workers,
-    connection,
-    topic: TOPIC,
-  }
-  await Bun.write(join(folder, "pipelines.conf"), workersConf(settings))
+  const configuration = configurationOf({ ...ON_LOG, port: port!, service })
+  await Bun.write(
+    join(folder, "pipelines.conf"),
+    configuration.replace(/listen = .*/, `listen = 127.0.0.1:${adminPort}`),
+  )
   const child = Bun.spawn(endingWithThisProcess(...PROGRAM, "run", "-c", join(folder, "pipelines.conf")), {
     cwd: folder,
     stdin: "ignore",
@@ -108,9 +99,6 @@ async function start(
         ?.slice(series.length),
     )
   }
-  const isUp = async (worker: number): Promise<boolean> =>
-    (await metric(`hookline_worker_up{worker="${worker}"}`)) === 1
-  if (workers > 1) await until("both workers are up", async () => (await isUp(1)) && (await isUp(2)))
   return {
     url: `http://127.0.0.1:${port}/webhook`,
     exited: child.exited,
@@ -142,22 +130,15 @@ const post = (url: string): Promise<number> =>
 
 const recordsIn = async (name: string): Promise<number> => {
   const app = Application.fromFile(join(root.path, name, "pipelines.conf"))
-  return (await Array.fromAsync(app.read("broker", TOPIC))).length
+  return (await Array.fromAsync(app.read("broker", ON_LOG.topic))).length
 }
 
 const isNotice = ({ msg }: LogLine): boolean => msg.startsWith("log lines were dropped here")
 
-const kafka = await kafkaForTests()
-if (kafka !== undefined) await createTopic(kafka, TOPIC)
-
-describe.each([
-  ["one process", 1, "directory = log"],
-  ["two workers", 2, kafka && onKafka(kafka)],
-] as const)("a log on a pipe that nobody reads, %s", (name, workers, connection = "") => {
-  const test = bunTest.skipIf(connection === "")
+describe("a log on a pipe that nobody reads", () => {
   test("holds up no event, probe or stop; lines that are dropped are counted, and said once it is read", async () => {
-    const pipe = new Pipe(join(root.path, `${name}.fifo`))
-    await using running = await start(name, pipe.writer, { workers, connection })
+    const pipe = new Pipe(join(root.path, "unread.fifo"))
+    await using running = await start("unread", pipe.writer)
     const posted = await postUntilDropped(running)
     const dropped = await running.metric(DROPPED)
 
@@ -169,7 +150,6 @@ describe.each([
         .filter((line) => line !== "")
         .map((line) => JSON.parse(line) as LogLine)
     const read = pipe.read((more) => (text += more))
-    // each process that has dropped lines says how many
     await until("the log says what was dropped", () => sum(lines().filter(isNotice)) === dropped)
     expect(await post(running.url)).toBe(200)
     running.signal("SIGTERM")
@@ -180,23 +160,23 @@ describe.each([
     const events = written.filter(({ level }) => level === "debug")
     expect(events.length + dropped).toBe(posted + 1)
     expect(written.filter(isNotice).length).toBeGreaterThan(0)
-    expect(await recordsIn(name)).toBe(posted + 1)
+    expect(await recordsIn("unread")).toBe(posted + 1)
   })
 
   test("does not hold up a stop, although nobody reads it meanwhile", async () => {
-    const pipe = new Pipe(join(root.path, `${name}-stop.fifo`))
-    await using running = await start(`${name}-stop`, pipe.writer, { workers, connection })
+    const pipe = new Pipe(join(root.path, "stopped.fifo"))
+    await using running = await start("stopped", pipe.writer)
     const posted = await postUntilDropped(running)
     running.signal("SIGTERM")
     expect(await running.exited).toBe(0)
-    if (workers === 1) expect(await recordsIn(`${name}-stop`)).toBe(posted)
+    expect(await recordsIn("stopped")).toBe(posted)
   })
 })
 
 const sum = (notices: readonly LogLine[]): number =>
   notices.reduce((total, { lines }) => total + Number(lines), 0)
 
-bunTest.each(["json", "pretty", "auto"])(
+test.each(["json", "pretty", "auto"])(
   "a log of format %s that can't be written at all ends nothing",
   async (format) => {
     const full = openSync("/dev/full", "w")
@@ -208,7 +188,7 @@ bunTest.each(["json", "pretty", "auto"])(
   },
 )
 
-bunTest.skipIf(disk === undefined)(
+test.skipIf(disk === undefined)(
   "a log on a full disk goes on, whole and in order, once there is space",
   async () => {
     const file = join(disk!.path, "hookline.log")
@@ -234,7 +214,7 @@ bunTest.skipIf(disk === undefined)(
   },
 )
 
-bunTest("a log whose collector has gone ends nothing", async () => {
+test("a log whose collector has gone ends nothing", async () => {
   const path = join(root.path, "gone.fifo")
   Bun.spawnSync(["mkfifo", path])
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)

@@ -6,7 +6,7 @@ import { openSocket, post as postOf } from "../support/http-socket.ts"
 import { until } from "../support/kafka-options.ts"
 import { freePort } from "../support/ports.ts"
 import { configurationOf, startService } from "../support/webhook-service.ts"
-import { metricOf, sum } from "../support/worker-processes.ts"
+import { metricOf, sum } from "../support/metric-of.ts"
 
 const DELIVERY_TIMEOUT_MS = 500
 
@@ -143,32 +143,29 @@ describe("without the brokers, while Kafka is away", () => {
     return [answer.status, await answer.json()]
   }
 
-  for (const workers of [1, 2])
-    test(`with workers = ${workers} it is ready, and says nothing of the connection`, async () => {
-      const port = workers === 1 ? 0 : await freePort()
-      const settings = { folder: folder.path, connection: KAFKA_AWAY, topic: "webhooks" }
-      running = await startService({
-        ...settings,
-        port,
-        workers,
-        service: "drain_timeout = 5m\nbody_timeout = 5m",
-      })
-      await becomes(503, ({ connections }) => Object.keys(connections as object)[0] === "broker")
-      expect(await withoutBrokers()).toMatchObject([200, { status: "ready", connections: {} }])
-
-      // it drains for as long as a body has not come
-      using socket = await openSocket(Number(new URL(running.urls["webhooks"]!).port))
-      socket.send(`${postOf("Content-Length: 2")}{`)
-      await until(
-        "the request is in flight",
-        async () => sum((await metricOf(running, "hookline_in_flight_requests")).values()) > 0,
-      )
-      running.signal("SIGTERM")
-      await becomes(503, ({ status }) => status === "draining")
-      expect(await withoutBrokers()).toMatchObject([503, { status: "draining" }])
-      socket.send("}")
-      expect(await running.exited).toBe(0)
+  test("it is ready, and says nothing of the connection", async () => {
+    running = await startService({
+      folder: folder.path,
+      connection: KAFKA_AWAY,
+      topic: "webhooks",
+      service: "drain_timeout = 5m\nbody_timeout = 5m",
     })
+    await becomes(503, ({ connections }) => Object.keys(connections as object)[0] === "broker")
+    expect(await withoutBrokers()).toMatchObject([200, { status: "ready", connections: {} }])
+
+    // it drains for as long as a body has not come
+    using socket = await openSocket(Number(new URL(running.urls["webhooks"]!).port))
+    socket.send(`${postOf("Content-Length: 2")}{`)
+    await until(
+      "the request is in flight",
+      async () => sum((await metricOf(running, "hookline_in_flight_requests")).values()) > 0,
+    )
+    running.signal("SIGTERM")
+    await becomes(503, ({ status }) => status === "draining")
+    expect(await withoutBrokers()).toMatchObject([503, { status: "draining" }])
+    socket.send("}")
+    expect(await running.exited).toBe(0)
+  })
 
   test("it is not ready while the Deduplicator's store is away, too, and then names the store", async () => {
     const port = await freePort()

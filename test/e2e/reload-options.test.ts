@@ -412,11 +412,6 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
     socket.send(unfinished)
     expect(await socket.until(/^HTTP/)).toStartWith("HTTP/1.1 408 ")
   },
-  // what several workers are watched with: the supervisor reads it from the plan each time
-  async "service stall_timeout"({ runtime, reload }) {
-    await reload()
-    expect(runtime.plan.service.stall_timeout).toBe(5000)
-  },
   "service redis": opensPipelinesAnew,
   "service redis_ca": opensPipelinesAnew,
   async "service log_level"({ runtime, reload }) {
@@ -448,10 +443,14 @@ test("what takes a restart continues with the value before, and the log says so"
     for (const [, key, option] of ofReload("restart")) {
       const { pid } = running
       const [, after] = changeOf(option)
-      // several workers need a port of a known number and can't share a log
+      // instances on one port need its number, know each other, and can't share a log
       const text = configuration("service", key, after, { log_level: "info" })
         .replace("port = 0", `port = ${await freePort()}`)
         .replaceAll(/directory = \w+/g, "bootstrap_servers = 127.0.0.1:1")
+        .replace(
+          "[admin]",
+          "[admin]\nreplicas = 127.0.0.1:9\nreplicas_token = obviously-fake-token-of-replicas",
+        )
       expect(await reload(running, folder.path, text)).toBe("reloaded")
       await running.logged(({ msg }) => msg === `[service] ${key} takes effect with a restart`)
       expect(running.pid).toBe(pid)

@@ -22,7 +22,7 @@ import { reload, folderOfTests, type Started } from "../support/hookline.ts"
 import { startInProcess } from "../support/in-process.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
-import { metricOf } from "../support/worker-processes.ts"
+import { metricOf } from "../support/metric-of.ts"
 
 const root = folderOfTests()
 

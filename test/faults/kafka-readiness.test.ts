@@ -8,7 +8,7 @@ import { canStartKafka, createTopic, freshTopic, partitionsOf } from "../support
 import { hasKcat } from "../support/kcat.ts"
 import { NumberedSenders } from "../support/numbered-senders.ts"
 import { onKafka, serving, startService } from "../support/webhook-service.ts"
-import { metricOf } from "../support/worker-processes.ts"
+import { metricOf } from "../support/metric-of.ts"
 
 /** With a spool the file has the last second of it. */
 const DELIVERY_TIMEOUT_MS = 5000

@@ -13,7 +13,7 @@ import { isAcknowledged } from "../support/numbered-senders.ts"
 import { mountSmallDisk } from "../support/small-disk.ts"
 import { nextLine } from "../support/started.ts"
 import { onKafka } from "../support/webhook-service.ts"
-import { metricOf, sum } from "../support/worker-processes.ts"
+import { metricOf, sum } from "../support/metric-of.ts"
 
 /** What is left of the disk when it is filled up from outside. */
 const LEFT_BYTES = 256 * 1024

@@ -499,7 +499,7 @@ topic = payments
     // else it would get webhooks
     expect(pod.metadata).not.toHaveProperty("labels")
     await validate(pod)
-    const probed = blocksOf("docs/workers.md").find(({ language }) => language === "yaml")!
+    const probed = blocksOf("docs/instances.md").find(({ language }) => language === "yaml")!
     const containers = [{ ...container, ...(Bun.YAML.parse(probed.text) as object) }]
     await validate({ ...pod, spec: { ...pod.spec, containers } })
   })

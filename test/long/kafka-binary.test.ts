@@ -36,9 +36,4 @@ security_protocol = ssl
 ssl_ca_location = ${ca}`
     expect(await binary.publishAndRead(overTls, topic)).toEqual([1, 2, 3])
   })
-
-  test("from two workers", async () => {
-    const read = await binary.publishAndRead(connection(""), freshTopic(), "[service]\nworkers = 2")
-    expect(read.toSorted()).toEqual([1, 2, 3])
-  })
 })

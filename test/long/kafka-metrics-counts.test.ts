@@ -5,7 +5,6 @@ import { kafkaOfTests } from "../support/kafka-behind.ts"
 import { until } from "../support/kafka-options.ts"
 import { openProxy } from "../support/kafka-proxy.ts"
 import { canStartKafka, createTopic, freshTopic } from "../support/kafka.ts"
-import { freePort } from "../support/ports.ts"
 import { samplesIn } from "../support/prometheus.ts"
 import { configurationOf } from "../support/webhook-service.ts"
 
@@ -50,62 +49,58 @@ describe.skipIf(!(await canStartKafka()))("what a service on Kafka counts", () =
   }
   const broker = { connection: "broker" }
 
-  test.each([1, 2])(
-    "%i processes: batches, requests in flight, retries and reconnects, verification failures by reason",
-    async (workers) => {
-      const verifier = `[pipeline:webhooks:Verifier]\nprovider = github\nsecret = ${SECRET}`
-      const port = workers === 1 ? 0 : await freePort()
-      await start(`${workers}-processes`, "delivery_timeout = 1m", { port, workers }, verifier)
-      const signature = `sha256=${createHmac("sha256", SECRET).update(BODY).digest("hex")}`
-      const signed = (): Promise<Response> => post(BODY, { "X-Hub-Signature-256": signature })
-      const several = (count: number): Promise<number[]> =>
-        Promise.all(Array.from({ length: count }, async () => (await signed()).status))
-      expect(new Set(await several(50))).toEqual(new Set([200]))
-      expect(await value("hookline_batch_records_sum", broker)).toBe(50)
-      const batches = await value("hookline_batch_records_count", broker)
-      expect(batches).toBeLessThanOrEqual(50)
-      expect(await value("hookline_publish_seconds_count", broker)).toBe(batches!)
-      expect(await value("hookline_batch_records_bucket", { ...broker, le: "+Inf" })).toBe(batches!)
-      expect(await value("hookline_retried_batches_total", broker)).toBe(0)
-      const connects = { ...broker, result: "success" }
-      const before = (await value("hookline_connects_total", connects))!
-      expect(before).toBeGreaterThan(0)
+  test("batches, requests in flight, retries and reconnects, verification failures by reason", async () => {
+    const verifier = `[pipeline:webhooks:Verifier]\nprovider = github\nsecret = ${SECRET}`
+    await start("counts", "delivery_timeout = 1m", {}, verifier)
+    const signature = `sha256=${createHmac("sha256", SECRET).update(BODY).digest("hex")}`
+    const signed = (): Promise<Response> => post(BODY, { "X-Hub-Signature-256": signature })
+    const several = (count: number): Promise<number[]> =>
+      Promise.all(Array.from({ length: count }, async () => (await signed()).status))
+    expect(new Set(await several(50))).toEqual(new Set([200]))
+    expect(await value("hookline_batch_records_sum", broker)).toBe(50)
+    const batches = await value("hookline_batch_records_count", broker)
+    expect(batches).toBeLessThanOrEqual(50)
+    expect(await value("hookline_publish_seconds_count", broker)).toBe(batches!)
+    expect(await value("hookline_batch_records_bucket", { ...broker, le: "+Inf" })).toBe(batches!)
+    expect(await value("hookline_retried_batches_total", broker)).toBe(0)
+    const connects = { ...broker, result: "success" }
+    const before = (await value("hookline_connects_total", connects))!
+    expect(before).toBeGreaterThan(0)
 
-      proxy.holdAnswers()
-      const held = several(4)
-      await until("held", async () => (await value("hookline_in_flight_requests")) === 4)
-      expect(await value("hookline_in_flight_bytes")).toBe(4 * BODY.length)
-      expect(await value("hookline_in_flight_limit_bytes")).toBe(64 * 1024 ** 2)
-      proxy.loseAnswers()
-      await until("unreachable", async () => {
-        return (await value("hookline_connects_total", { ...broker, result: "failure" }))! > 0
-      })
-      proxy.heal()
-      expect(new Set(await held)).toEqual(new Set([200]))
-      expect(await value("hookline_in_flight_requests")).toBe(0)
-      expect(await value("hookline_in_flight_bytes")).toBe(0)
-      expect(await value("hookline_batch_records_sum", broker)).toBe(54)
-      expect(await value("hookline_retried_batches_total", broker)).toBeGreaterThan(0)
-      expect(await value("hookline_connects_total", connects)).toBeGreaterThan(before)
+    proxy.holdAnswers()
+    const held = several(4)
+    await until("held", async () => (await value("hookline_in_flight_requests")) === 4)
+    expect(await value("hookline_in_flight_bytes")).toBe(4 * BODY.length)
+    expect(await value("hookline_in_flight_limit_bytes")).toBe(64 * 1024 ** 2)
+    proxy.loseAnswers()
+    await until("unreachable", async () => {
+      return (await value("hookline_connects_total", { ...broker, result: "failure" }))! > 0
+    })
+    proxy.heal()
+    expect(new Set(await held)).toEqual(new Set([200]))
+    expect(await value("hookline_in_flight_requests")).toBe(0)
+    expect(await value("hookline_in_flight_bytes")).toBe(0)
+    expect(await value("hookline_batch_records_sum", broker)).toBe(54)
+    expect(await value("hookline_retried_batches_total", broker)).toBeGreaterThan(0)
+    expect(await value("hookline_connects_total", connects)).toBeGreaterThan(before)
 
-      const failures = { pipeline: "webhooks", mode: "enforce" }
-      expect((await post()).status).toBe(401)
-      for (let n = 0; n < 3; n++)
-        expect((await post(BODY, { "X-Hub-Signature-256": `sha256=${"0".repeat(64)}` })).status).toBe(401)
-      for (const [reason, count] of [
-        ["missing_header", 1],
-        ["no_match", 3],
-        ["stale", 0],
-      ] as const)
-        expect([
-          reason,
-          await value("hookline_verification_failures_total", { ...failures, reason }),
-        ]).toEqual([reason, count])
-      const answered = { pipeline: "webhooks", outcome: "refused" }
-      expect(await value("hookline_answer_seconds_count", answered)).toBe(4)
-      expect(await value("hookline_received_bytes_total", { pipeline: "webhooks" })).toBe(58 * BODY.length)
-    },
-  )
+    const failures = { pipeline: "webhooks", mode: "enforce" }
+    expect((await post()).status).toBe(401)
+    for (let n = 0; n < 3; n++)
+      expect((await post(BODY, { "X-Hub-Signature-256": `sha256=${"0".repeat(64)}` })).status).toBe(401)
+    for (const [reason, count] of [
+      ["missing_header", 1],
+      ["no_match", 3],
+      ["stale", 0],
+    ] as const)
+      expect([reason, await value("hookline_verification_failures_total", { ...failures, reason })]).toEqual([
+        reason,
+        count,
+      ])
+    const answered = { pipeline: "webhooks", outcome: "refused" }
+    expect(await value("hookline_answer_seconds_count", answered)).toBe(4)
+    expect(await value("hookline_received_bytes_total", { pipeline: "webhooks" })).toBe(58 * BODY.length)
+  })
 
   test("the spool's depth and age, and what was spooled and forwarded", async () => {
     await start("spool", "delivery_timeout = 10s\nspool = spool.sqlite\nspool_max_bytes = 1MiB")

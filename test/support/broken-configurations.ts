@@ -97,9 +97,14 @@ export const BROKEN: readonly BrokenConfiguration[] = [
     problem: /prefix: is not used by gitlab/,
   },
   {
-    name: "workers with an embedded log",
-    conf: `${LOG}${PIPELINE.replace("port = 0", "port = FREE")}[service]\nworkers = 2\n`,
+    name: "a port of several instances with an embedded log",
+    conf: `${LOG}${PIPELINE.replace("port = 0", "port = FREE")}[service]\nreuse_port = on\n[admin]\nlisten = 127.0.0.1:0\nreplicas = 127.0.0.1:9\nreplicas_token = obviously-fake-token-of-replicas\n`,
     problem: /an embedded log is one process's/,
+  },
+  {
+    name: "workers, which there are no more",
+    conf: `${LOG}${PIPELINE}[service]\nworkers = 2\n`,
+    problem: /workers: was removed: remove the line/,
   },
   // included files, defaults
   {

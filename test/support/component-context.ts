@@ -22,7 +22,6 @@ export function componentContext(given: Partial<ComponentContext> = {}): Compone
     sharedDedupeKeys: () => undefined,
     hasLogFolder: false,
     sharedLimits: undefined,
-    workers: 1,
     ...given,
   }
 }

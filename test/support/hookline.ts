@@ -10,7 +10,7 @@ export type { LogLine, Started }
 
 /** What a Hookline that a test leaves running is given to stop. */
 const DISPOSED_WITHIN_MS = 5000
-/** What `bun --no-orphans` hands down to its children: workers would be killed with their supervisor. */
+/** What `bun --no-orphans` hands down to its children. */
 export const WITHOUT_NO_ORPHANS = { BUN_FEATURE_FLAG_NO_ORPHANS: undefined }
 const root = join(import.meta.dir, "..", "..")
 

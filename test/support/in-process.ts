@@ -7,7 +7,7 @@ import { HooklineLog, type Started } from "./started.ts"
 /**
  * Starts a configuration, `onFreePorts`, in this process, as code does that embeds Hookline: for what can be seen from outside of
  * its requests, records, files and log. What `hookline run` adds (signals, exit statuses, the lines `started` and
- * `reloading`, workers, watched files) needs `startHookline`, and so does TZ.
+ * `reloading`, watched files) needs `startHookline`, and so does TZ.
  *
  * @param options `folder`: the file's; `env`: added to the variables that the file names
  * @throws HooklineError as the start

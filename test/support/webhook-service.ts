@@ -15,8 +15,6 @@ export interface ServiceSettings {
   readonly deliveryTimeoutMs?: number
   /** 0, unless given: any. */
   readonly port?: number
-  /** 1, unless given; several need a port. */
-  readonly workers?: number
   /** More lines of its source. */
   readonly source?: string
   /** More lines of `[service]`. */
@@ -38,7 +36,7 @@ export function startService(settings: ServiceSettings): Promise<RunningHookline
 
 /** The configuration that `startService` starts with. */
 export function configurationOf(settings: Omit<ServiceSettings, "folder">): string {
-  const { connection, topic, deliveryTimeoutMs, port = 0, workers = 1, source = "", service = "" } = settings
+  const { connection, topic, deliveryTimeoutMs, port = 0, source = "", service = "" } = settings
   const timeout = deliveryTimeoutMs === undefined ? "" : `delivery_timeout = ${deliveryTimeoutMs}ms`
   return `[connection:broker]
 ${connection}
@@ -51,7 +49,6 @@ ${source}
 topic = ${topic}
 key = json:/k
 [service]
-workers = ${workers}
 ${service}
 [admin]
 listen = 127.0.0.1:0`

@@ -19,7 +19,6 @@ import { sessionRoutes } from "./session.ts"
 import { Type } from "./shape.ts"
 import { verifyRoute } from "./verify.ts"
 import { ChangedLevel, LoggedLevel, Reloaded } from "./shapes.ts"
-import { injectionRoute } from "./submit.ts"
 
 export interface ApiDeps extends OverviewDeps {
   readonly admission: () => AdminAccess
@@ -47,7 +46,6 @@ export function makeApi({ service, sampler, replicas, admission, wrongTokens, fa
     ...logLevelRoutes(deps),
     reloadRoute(deps),
     ...sessionRoutes(sessions, wrongTokens, admission),
-    ...(service.isWorker ? [injectionRoute(service)] : []),
   ]
   return {
     answer: answerBy([...routes, openApiRoute(routes)], admitBy(admission, sessions), audit),
@@ -114,7 +112,7 @@ function logLevelRoutes({ service, replicas }: Pick<ApiDeps, "service" | "replic
       answer: () => ({ level: service.logLevel() }),
     }),
     route("PUT /api/log-level", {
-      summary: "Changes the level, in all workers and replicas, until the next reload of each.",
+      summary: "Changes the level, in all replicas, until the next reload of each.",
       body: LoggedLevel,
       response: ChangedLevel,
       async answer({ body: { level }, request, note }) {

@@ -43,7 +43,7 @@ const attention = (level: Attention["level"], text: string, of: Partial<Attentio
 
 /** What of this service can't be used, and pipelines with many refusals. */
 export function* problemsOf(
-  { stores, listeners = [], workers = [] }: Readiness,
+  { stores, listeners = [] }: Readiness,
   connections: readonly ConnectionOverview[],
   pipelines: readonly PipelineOverview[],
   now: number,
@@ -78,8 +78,6 @@ export function* problemsOf(
   for (const [name, problem] of stores)
     if (problem !== undefined) yield attention("error", `The dedupe store ${name} can't be used: ${problem}`)
   for (const [, problem] of listeners) if (problem !== undefined) yield attention("error", problem)
-  for (const [worker, problem] of workers)
-    if (problem !== undefined) yield attention("error", `Worker ${worker}: ${problem}`)
   for (const { id: pipeline, refusals } of pipelines) {
     const [first] = refusals
     if (first === undefined || first.count < REFUSALS_NOTED) continue

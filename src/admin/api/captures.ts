@@ -5,7 +5,7 @@ import { adviceOn, unknownPath } from "../../verify/explain/advice.ts"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import { notJudged } from "../../verify/explain/report.ts"
 import type { ActFields } from "../audit.ts"
-import { rowOf, rowOfReplica, unanswered, type AdminClient, type RowElsewhere } from "../admin-client.ts"
+import { rowOfReplica, unanswered, type AdminClient, type RowElsewhere } from "../admin-client.ts"
 import { sequenceOf, type Captured, type CapturedRequest, type CaptureQuery } from "../captured.ts"
 import type { Replicas } from "../replicas.ts"
 import type { Service } from "../service.ts"
@@ -30,7 +30,7 @@ export interface CaptureDeps {
   readonly replicas: Replicas
 }
 
-/** The processes that keep captured requests. */
+/** Those that keep captured requests. */
 interface Keepers {
   readonly service: Service
   readonly replicas: readonly AdminClient[]
@@ -65,9 +65,8 @@ const listRoutes = (deps: CaptureDeps): ApiRoute[] => [
     summary: "Forgets all captured requests, and how many were refused and dropped.",
     async answer({ request }) {
       const { service, replicas } = keepersOf(deps, request)
-      service.receiver?.captures.clear()
-      const others = [...service.workers(), ...replicas]
-      await Promise.all(others.map((it) => it.does("captures", "DELETE")))
+      service.receiver.captures.clear()
+      await Promise.all(replicas.map((it) => it.does("captures", "DELETE")))
     },
   }),
 ]
@@ -160,7 +159,7 @@ const aboutOf = ({ pipeline, request_id }: Pick<Captured, "pipeline" | "request_
   request_id,
 })
 
-/** A request that another process keeps. */
+/** A request that another replica keeps. */
 type KeptElsewhere = RowElsewhere & CaptureSummary
 
 async function findCapture(
@@ -183,32 +182,27 @@ async function find(
   { service, replicas }: Keepers,
   id: string,
 ): Promise<CapturedRequest | KeptElsewhere | undefined> {
-  const own = service.receiver?.captures.find(id)
+  const own = service.receiver.captures.find(id)
   if (own !== undefined) return own
-  const elsewhere = rowOfReplica(replicas, "captures", id)
-  const rows =
-    elsewhere === undefined ? service.workers().map((it) => rowOf(it, "captures", id)) : [elsewhere]
-  const asked = rows.map(async (row): Promise<KeptElsewhere | undefined> => {
-    const detail = await row.client.ask<CaptureDetail>(row.path).catch(unanswered)
-    return detail && { ...detail.summary, ...row }
-  })
-  return (await Promise.all(asked)).find((it) => it !== undefined)
+  const row = rowOfReplica(replicas, "captures", id)
+  const detail = await row?.client.ask<CaptureDetail>(row.path).catch(unanswered)
+  return row && detail && { ...detail.summary, ...row }
 }
 
 /** Whether a proxy passes it on, so that its caller may be anywhere: without a token the listener is a loopback one. */
 const isForwarded = ({ headers }: Request): boolean =>
   ["forwarded", "via", "x-forwarded-for", "x-real-ip"].some((name) => headers.has(name))
 
-/** The path of a list of captured requests in the API of another process. */
+/** The path of a list of captured requests in the API of another replica. */
 export function pathOf(query: CaptureQuery): string {
   const texts = Object.entries(query).filter(([, it]) => it !== undefined)
   return `captures?${new URLSearchParams(texts.map(([name, it]): [string, string] => [name, `${it}`]))}`
 }
 
-/** The captures of all processes, the newest first. */
+/** The captures of all replicas, the newest first. */
 export async function newest({ service, replicas }: Keepers, query: CaptureQuery): Promise<CaptureSummary[]> {
-  const own = service.receiver?.captures.list(query).map(summaryOf) ?? []
-  const others = [...service.workers(), ...replicas].map((it) => it.rows<CaptureSummary>(pathOf(query)))
+  const own = service.receiver.captures.list(query).map(summaryOf)
+  const others = replicas.map((it) => it.rows<CaptureSummary>(pathOf(query)))
   return [own, ...(await Promise.all(others))]
     .flat()
     .toSorted((a, b) => sequenceOf(b.id) - sequenceOf(a.id))

@@ -1,5 +1,5 @@
 import { pause } from "../../clock/clock.ts"
-import { SEQUENCES_A_SECOND, sequenceOf, type CaptureQuery } from "../captured.ts"
+import type { CaptureQuery } from "../captured.ts"
 import type { Service } from "../service.ts"
 import { newest, pathOf } from "./captures.ts"
 import { encodeEvent, type EventStream, type EventStreams } from "./event-stream.ts"
@@ -104,11 +104,11 @@ type ListCaptures = (query: CaptureQuery) => Promise<CaptureSummary[]>
 /** Captures of one poll; further ones are left out. */
 const MAX_NEW = 50
 
-/** What was captured since the last poll. */
+/** What one replica has captured since the last poll. */
 class NewCaptures {
   readonly #service: Service
-  /** Ids of about the last second; undefined: nobody has polled yet. */
-  #seen: ReadonlySet<string> | undefined
+  /** The id of the last one; undefined: nobody has polled yet. */
+  #last: string | undefined
 
   constructor(service: Service) {
     this.#service = service
@@ -117,17 +117,9 @@ class NewCaptures {
   /** The oldest first; none at the first poll. */
   async next(list: ListCaptures): Promise<readonly CaptureSummary[]> {
     if (this.#service.captureMode() === "off") return []
-    const seen = this.#seen
-    // the last second again: another process's may be known later
-    const last = Math.max(SEQUENCES_A_SECOND, ...[...(seen ?? [])].map(sequenceOf))
-    const after = (last - SEQUENCES_A_SECOND).toString(36)
-    const found = await list({ after, limit: 4 * MAX_NEW })
-    const ids = new Set(found.map(({ id }) => id))
-    this.#seen = ids.size > 0 ? ids : (seen ?? ids)
-    if (seen === undefined) return []
-    return found
-      .filter(({ id }) => !seen.has(id))
-      .slice(0, MAX_NEW)
-      .toReversed()
+    const after = this.#last
+    const found = await list({ after, limit: MAX_NEW })
+    this.#last = found[0]?.id ?? after ?? "0"
+    return after === undefined ? [] : found.toReversed()
   }
 }

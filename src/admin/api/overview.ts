@@ -4,7 +4,6 @@ import { hostname } from "node:os"
 import manifest from "../../../package.json" with { type: "json" }
 import { steadyMs } from "../../clock/clock.ts"
 import { inSlices, inSteps, nextTurn } from "../../clock/slices.ts"
-import { unanswered } from "../admin-client.ts"
 import type { History } from "../history.ts"
 import { FIVE_MINUTES, rounded, STEP_MS, STEPS, type PipelineHistory } from "../pipeline-history.ts"
 import type { Replica, Replicas } from "../replicas.ts"
@@ -63,9 +62,9 @@ export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
       },
     }),
     route("GET /api/activity", {
-      summary: "What each process has counted since its start, for rates.",
-      response: Type.Array(ProcessActivity),
-      answer: () => deps.service.activity() as Promise<ProcessActivity[]>,
+      summary: "What has been counted since the start, for rates.",
+      response: ProcessActivity,
+      answer: () => deps.service.activity() as Promise<ProcessActivity>,
     }),
     route("GET /api/pipelines/:id", {
       summary: "A pipeline's rates, refusals and latencies of the last 15 minutes.",
@@ -75,8 +74,8 @@ export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
         const pipeline = deps.service.pipelines().find((it) => it.id === id)
         if (pipeline === undefined) throw new ApiError(404, "no pipeline has this id")
         const { service, sampler } = deps
-        const [history, readiness] = await Promise.all([sampler.fresh(), service.readiness()])
-        const stateOf = pipelineStates(service, readiness, sampler.outages, Date.now())
+        const history = await sampler.fresh()
+        const stateOf = pipelineStates(service, service.readiness(), sampler.outages, Date.now())
         const end = Date.now() - history.sinceStepMs(steadyMs())
         const { accepted, dropped, refused, p50, p99 } = history.of(id).series()
         return {
@@ -102,12 +101,8 @@ export async function overviewOf(
   withPipelines = true,
   request?: Request,
 ): Promise<Overview> {
-  const asked = service.workers().map((it) => it.ask<Overview>("overview?pipelines=false").catch(unanswered))
-  const [history, readiness, ...workers] = await Promise.all([
-    withPipelines ? sampler.fresh() : sampler.history,
-    service.readiness(),
-    ...asked,
-  ])
+  const history = withPipelines ? await sampler.fresh() : sampler.history
+  const readiness = service.readiness()
   const now = Date.now()
   await nextTurn()
   const stateOf = pipelineStates(service, readiness, sampler.outages, now)
@@ -116,8 +111,10 @@ export async function overviewOf(
     inSteps(listed, (pipeline) => pipelineOverview(pipeline, history.of(pipeline.id), stateOf)),
   )
   const others = replicas.current(request)
-  const counting = [...workers, ...others.map(({ overview }) => overview)]
-  const refused = [service.receiver?.captures.tallies.refused, ...counting.map((it) => it?.refused)]
+  const refused = [
+    service.receiver.captures.tallies.refused,
+    ...others.map(({ overview }) => overview?.refused),
+  ]
   const connections = await connectionOverviews(service, readiness, (id) => sampler.outages.since(id) ?? now)
   const forwards = [...service.forwards().map(forwardOverview), ...rowsOf(others, ({ forwards }) => forwards)]
   const allConnections = [...connections, ...rowsOf(others, ({ connections }) => connections)]

@@ -21,21 +21,19 @@ export const reasonsRoute = (deps: OverviewDeps): ApiRoute =>
     async answer({ query: { pipeline }, request }) {
       const { service, replicas } = keepersOf(deps, request)
       const path = `reasons${pipeline === undefined ? "" : `?${new URLSearchParams({ pipeline })}`}`
-      const others = [...service.workers(), ...replicas].map((it) =>
-        it.ask<ReasonTally[]>(path).catch(unanswered),
-      )
+      const others = replicas.map((it) => it.ask<ReasonTally[]>(path).catch(unanswered))
       const all = [talliesOf(service), ...(await Promise.all(others))].flatMap((it) => it ?? [])
       const tallies = merged(all).filter((it) => (pipeline ?? it.pipeline) === it.pipeline)
-      // a worker and a replica that is asked by another one has only its own part, of which the other one needs all
+      // a replica that is asked by another one has only its own part, of which the other one needs all
       if (isToAnswerAlone(request)) return tallies
       const last = tallies.toSorted((a, b) => b.last_at - a.last_at).slice(0, MOST_LISTED)
       return completed(last, deps.sampler)
     },
   })
 
-/** Of this process, the last reason that was new first. */
+/** Of this replica, the last reason that was new first. */
 const talliesOf = ({ receiver }: Service): ReasonTally[] =>
-  [...(receiver?.captures.tallies ?? [])].toReversed().map(({ detail = null, firstMs, lastMs, ...it }) => ({
+  [...receiver.captures.tallies].toReversed().map(({ detail = null, firstMs, lastMs, ...it }) => ({
     ...it,
     words: wordsOf(it.reason),
     detail,
@@ -46,7 +44,7 @@ const talliesOf = ({ receiver }: Service): ReasonTally[] =>
     verified: null,
   }))
 
-/** The tallies of all processes, one for each pipeline, outcome and reason. */
+/** The tallies of all replicas, one for each pipeline, outcome and reason. */
 function merged(tallies: readonly ReasonTally[]): ReasonTally[] {
   const byKey = Map.groupBy(tallies, (it) => `${it.pipeline ?? ""}\n${it.outcome}\n${it.reason}`)
   return [...byKey.values()].map((all) =>
@@ -58,7 +56,7 @@ function merged(tallies: readonly ReasonTally[]): ReasonTally[] {
   )
 }
 
-/** With what the counters of all processes say. */
+/** With what the counters of all replicas say. */
 async function completed(tallies: readonly ReasonTally[], sampler: Sampler): Promise<ReasonTally[]> {
   const history = await sampler.fresh()
   const unverified = new Set(tallies.filter(isUnverified).map(({ pipeline }) => pipeline))

@@ -1,4 +1,4 @@
-/** What replicas and workers ask each other for, and have each other do. */
+/** What replicas ask each other for, and have each other do. */
 import { NOTES } from "../../telemetry/activity.ts"
 import { READINESS_STATES } from "../../telemetry/gauges.ts"
 import { count, nullable, oneOf, type Static, time, Type } from "./shape.ts"
@@ -27,7 +27,7 @@ export const ReplayClaim = Type.Object({
   is_held: Type.Boolean({ description: "false: it has not asked all others yet." }),
 })
 
-/** The counters of a process since its start. */
+/** The counters of a replica since its start. */
 export const ProcessActivity = Type.Object({
   process: Type.String({ description: "Unique, another one after a restart." }),
   events: Type.Array(

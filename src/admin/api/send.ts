@@ -17,7 +17,7 @@ import type { PipelineInfo, Service } from "../service.ts"
 import { ApiError } from "./problem.ts"
 import { route, type ApiRoute } from "./route.ts"
 import { ProviderSetup, SampleRequest, SendRequest, SendResult } from "./shapes.ts"
-import { anyWorker, resultOf } from "./submit.ts"
+import { resultOf } from "./submit.ts"
 
 /** Samples for pipelines, sent as their providers would. */
 export const sendRoutes = (service: Service): ApiRoute[] => [
@@ -50,10 +50,7 @@ export const sendRoutes = (service: Service): ApiRoute[] => [
     response: SendResult,
     async answer({ body: asked, note }) {
       note({ pipeline: asked.pipeline })
-      const result =
-        service.receiver === undefined
-          ? await anyWorker(service).ask<SendResult>("send", "POST", asked)
-          : await send(service, asked)
+      const result = await send(service, asked)
       note({ event_status: result.status })
       return result
     },

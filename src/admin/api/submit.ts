@@ -1,21 +1,11 @@
 import type { Submission } from "../../http/submission.ts"
 import { publishedPlaceOf, type PublishedPlace } from "../captured.ts"
 import type { Service } from "../service.ts"
-import type { AdminClient } from "../admin-client.ts"
 import { ApiError } from "./problem.ts"
-import { route } from "./route.ts"
-import { type CaptureDetail, SendRequest, type SendResult } from "./shapes.ts"
-import { Type } from "./shape.ts"
+import type { CaptureDetail, SendResult } from "./shapes.ts"
 
 /** Answers of pipelines are short. */
 const MAX_SHOWN_BYTES = 64 * 1024
-
-/** A worker, for a service that leaves webhooks to workers. @throws ApiError 503 */
-export function anyWorker(service: Service): AdminClient {
-  const [worker] = service.workers()
-  if (worker === undefined) throw new ApiError(503, "no worker answers; try again", { "Retry-After": "1" })
-  return worker
-}
 
 /** Answers a request as its sender would be answered. @throws ApiError 404 */
 export async function resultOf(
@@ -24,7 +14,7 @@ export async function resultOf(
   submission: Submission,
 ): Promise<SendResult> {
   const startMs = performance.now()
-  const result = await service.receiver!.submit(pipeline, submission)
+  const result = await service.receiver.submit(pipeline, submission)
   if (result === undefined) throw new ApiError(404, "no pipeline has this id")
   const { response, answered } = result
   const body = new Uint8Array(await response.arrayBuffer())
@@ -50,25 +40,10 @@ export function recordOf(
   return { connection: sink.connection, topic: topic ?? sink.topic, partition, offset }
 }
 
-const Injected = Type.Object({ status: Type.Integer() })
-
-/** Of workers: an event that its sender's API lists, for a supervisor that reconciles. */
-export const injectionRoute = (service: Service) =>
-  route("POST /api/injections", {
-    summary: "Has a pipeline answer an event as its sender's API lists it, which is not signed.",
-    body: Type.Object({ pipeline: SendRequest.properties.pipeline, body: SendRequest.properties.body }),
-    response: Injected,
-    answer: async ({ body: { pipeline, body } }) => ({ status: await inject(service, pipeline, body) }),
-  })
-
 /** Has a pipeline answer an event as its sender's API lists it. @returns the status; 503 also where there is none to answer */
 export async function inject(service: Service, pipeline: string, body: string): Promise<number> {
   const found = service.pipelines().find(({ id }) => id === pipeline)
   if (found === undefined) return 503
-  if (service.receiver === undefined) {
-    const answer = service.workers()[0]?.ask<{ status: number }>("injections", "POST", { pipeline, body })
-    return (await answer)?.status ?? 503
-  }
   const result = await service.receiver.submit(pipeline, {
     method: "POST",
     path: found.path.replace(/\*$/, "injected"),

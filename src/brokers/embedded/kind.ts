@@ -99,7 +99,7 @@ export const EMBEDDED = defineConnection({
   oneProcess: () => ({
     key: "directory",
     what: "an embedded log",
-    advice: "publish to Kafka, or set workers = 1",
+    advice: "publish to Kafka",
   }),
 })
 

@@ -102,7 +102,7 @@ export const KAFKA = defineConnection({
   oneProcess: ({ spool }) =>
     spool === undefined || spool === "off"
       ? undefined
-      : { key: "spool", what: "a spool", advice: "set spool = off, or workers = 1" },
+      : { key: "spool", what: "a spool", advice: "set spool = off" },
 })
 
 async function openProducer(values: Values<typeof OPTIONS>, log: Logger): Promise<YieldingBroker> {

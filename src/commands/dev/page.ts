@@ -34,7 +34,7 @@ export async function resendLast(
   if (listen === "off") return "the admin API, which does it, is off"
   try {
     const tls = file === undefined ? undefined : clientTls(file)
-    const admin = new AdminClient(adminUrl({ listen, tls_certificate: file }), token, { tls })
+    const admin = new AdminClient(adminUrl({ listen, tls_certificate: file }), token, tls)
     const [last] = await admin.ask<CaptureSummary[]>("captures")
     if (last === undefined) return "no request is kept: [admin] capture says which are"
     if (last.request_id !== id) return "the last request is not kept: [admin] capture says which are"

@@ -36,7 +36,7 @@ export async function dev(flags: DevFlags): Promise<void> {
   const forward = flags.forward === undefined ? undefined : parseTargetUrl(flags.forward)
   let session: DevSession | undefined
   const options = {
-    service: { logLevel: "warn", logFormat: "pretty", workers: 1 },
+    service: { logLevel: "warn", logFormat: "pretty" },
     onAnswer: (answered: AnsweredRequest) => session?.answered(answered),
   } as const
   const isLocal = flags.config === undefined

@@ -29,7 +29,7 @@ export const ROUTER_OPTIONS = {
     min: 1,
     max: 10_000,
     default: "100",
-    doc: "How many topics the template may produce; events for further ones go to the sink's topic, counted and logged. Topics cost memory here and at the broker. Each worker counts its own.",
+    doc: "How many topics the template may produce; events for further ones go to the sink's topic, counted and logged. Topics cost memory here and at the broker. Each replica counts its own.",
   }),
   unsigned: oneOf(["false", "true"], {
     default: "false",

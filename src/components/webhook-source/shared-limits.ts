@@ -50,7 +50,7 @@ export class SharedLimits {
   /** Whether Redis counts; each process has its share otherwise. */
   isShared = false
   /** As last known. */
-  processes: number
+  processes = 1
   readonly #server: RedisServer
   readonly #link: RedisLink
   readonly #log: Pick<Logger, "info" | "error">
@@ -59,17 +59,11 @@ export class SharedLimits {
   readonly #timer: Timer
   #isCounted = false
 
-  /** @param workers processes of each replica @param replicas how many there are, as configured */
-  constructor(
-    server: RedisServer,
-    workers: number,
-    replicas: Promise<number>,
-    log: Pick<Logger, "info" | "error">,
-  ) {
+  /** @param replicas how many there are, as configured */
+  constructor(server: RedisServer, replicas: Promise<number>, log: Pick<Logger, "info" | "error">) {
     this.#server = server
     this.#log = log
-    this.processes = workers
-    void this.#expect(workers, replicas)
+    void this.#expect(replicas)
     // also that the user may: a refused TAKE would end with each SEEN, and not last long enough to be logged
     this.#link = new RedisLink(server, {
       connected: async (send) =>
@@ -107,8 +101,8 @@ export class SharedLimits {
     this.#link.close()
   }
 
-  async #expect(workers: number, replicas: Promise<number>): Promise<void> {
-    const processes = workers * (await replicas)
+  async #expect(replicas: Promise<number>): Promise<void> {
+    const processes = await replicas
     if (!this.#isCounted) this.processes = processes
   }
 

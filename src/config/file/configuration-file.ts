@@ -206,7 +206,6 @@ function textOf(section: string, { key, line, lines }: IniEntry, source: Source)
     file,
     line,
     baseDir,
-    // an own property: a copy for another process has its value
     get value() {
       return (value ??= wrongEventValue(section, key, lines) ?? valueOf(lines, source))
     },

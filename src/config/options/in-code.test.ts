@@ -23,7 +23,7 @@ test.each([
   ["set mode = enforce", 'set mode: "enforce"'],
   ["set protocol = sasl_ssl or sasl_plaintext", 'set protocol: "sasl_ssl" or "sasl_plaintext"'],
   ["set a_b = a, b_c or d", 'set aB: "a", "b_c" or "d"'],
-  ["set workers = 1", "set workers: 1"],
+  ["set partitions = 1", "set partitions: 1"],
   ["is more than [service] max_in_flight_bytes", "is more than service.maxInFlightBytes"],
   ['"max_body_bytes = 1" is not a path', '"max_body_bytes = 1" is not a path'],
   [String.raw`"a\"b_c" and b_c`, String.raw`"a\"b_c" and bC`],

@@ -10,25 +10,23 @@ export const SERVICE = defineSection({
   aliases: [],
   summary: "Settings of the whole process.",
   options: {
-    workers: integer({
-      min: 1,
-      max: 64,
-      default: "1",
+    reuse_port: oneOf(["off", "on"], {
+      default: "off",
       reload: "restart",
-      doc: "Processes that serve webhooks on the same ports; see workers.md. More than 1 requires Kafka without a spool, and Redis for deduplication and signed ids.",
+      doc: "Whether other instances on this machine, which `[admin] replicas` lists, listen on the pipelines' ports, too; see instances.md. On Linux; it takes Kafka without a spool. `off`: ports must be free.",
     }),
     max_in_flight_bytes: size({
       min: 1,
       optional: true,
       reload: "live",
-      doc: "Bytes of bodies in memory at once, over all pipelines; beyond it senders get 503, after a second. Bodies over 16 KiB being processed take at most half of it; a single one may take all. Default: 64 MiB; less where a control group (a container's memory limit) allows less than 320 MiB: a quarter of what is above 64 MiB for each process.",
+      doc: "Bytes of bodies in memory at once, over all pipelines; beyond it senders get 503, after a second. Bodies over 16 KiB being processed take at most half of it; a single one may take all. Default: 64 MiB; less where a control group (a container's memory limit) allows less than 320 MiB: a quarter of what is above 64 MiB.",
     }),
     max_connections: integer({
       min: 32,
       max: 10_000_000,
       optional: true,
       reload: "live",
-      doc: "Open connections; at the limit none is accepted until a tenth of them have ended. Counted by open descriptors, on Linux, including those to brokers and stores; with several workers each has its share, at least 32. Default and maximum: the descriptor limit (`ulimit -n`) less an eighth of it (at most 512) for everything else.",
+      doc: "Open connections; at the limit none is accepted until a tenth of them have ended. Counted by open descriptors, on Linux, including those to brokers and stores. Default and maximum: the descriptor limit (`ulimit -n`) less an eighth of it (at most 512) for everything else.",
     }),
     shutdown_delay: duration({
       maxMs: HOUR_MS,
@@ -48,13 +46,6 @@ export const SERVICE = defineSection({
       default: "30s",
       reload: "live",
       doc: "How long a sender may take for a request's body; after that it gets 408.",
-    }),
-    stall_timeout: duration({
-      minMs: 3000,
-      maxMs: HOUR_MS,
-      default: "10s",
-      reload: "live",
-      doc: "With several workers: how long one of them may stall, not answering its supervisor, before it is killed and replaced; see workers.md.",
     }),
     redis: text({
       optional: true,
@@ -81,7 +72,12 @@ export const SERVICE = defineSection({
       doc: "`auto` is pretty on a terminal and JSON lines elsewhere.",
     }),
   },
-  check({ values: { redis }, isGiven, wrong }) {
+  check({ values: { redis, reuse_port }, isGiven, wrong }) {
+    if (reuse_port === "on" && process.platform !== "linux")
+      wrong(
+        "reuse_port",
+        "takes Linux, which spreads connections over the instances; elsewhere one of them gets all: set reuse_port = off",
+      )
     if (isGiven("redis_ca") && redis !== undefined && !isTls(redis))
       wrong(
         "redis_ca",
@@ -90,3 +86,12 @@ export const SERVICE = defineSection({
       )
   },
 })
+
+/** The problem with a key that `[service]` had before it had `reuse_port`; undefined: it had no such key. */
+export function removedFromService(key: string): string | undefined {
+  if (key === "workers")
+    return "was removed: remove the line; several processes on one port are instances with reuse_port = on, see instances.md"
+  if (key === "stall_timeout" || key === "stallTimeout")
+    return "was removed with workers: remove the line; whatever starts an instance watches that it answers, see instances.md"
+  return undefined
+}

@@ -87,7 +87,7 @@ export const TRACES = defineSection({
       min: 1,
       max: 100_000,
       default: "100",
-      doc: "Traced requests a second at most, whatever senders ask for; further ones are not traced. Several workers share it.",
+      doc: "Traced requests a second at most, whatever senders ask for; further ones are not traced.",
     }),
     service_name: text({ default: "hookline", doc: "`service.name` of the spans." }),
     resource: list(

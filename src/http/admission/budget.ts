@@ -24,14 +24,12 @@ const LEAST_BYTES = 8 * MEBIBYTE
  * enriched and written, and may be garbage before it is collected. Without a limit 300 senders of 256 KB take, beyond what an
  * idle process has, 80 MiB with a budget of 16 MiB, 130 with 32 and 220 with 64. The full budget needs 320 MiB.
  *
- * @param workers processes that share the memory, with a supervisor where there are several
  * @param memoryBytes what the control group allows, or the machine has
  */
-export function defaultInFlightBytes(workers: number, memoryBytes = process.constrainedMemory()): number {
-  const processes = workers === 1 ? 1 : workers + 1
+export function defaultInFlightBytes(memoryBytes = process.constrainedMemory()): number {
   // 0: unknown
-  const allowed = memoryBytes > 0 ? (memoryBytes - processes * BASE_BYTES) / 4 : DEFAULT_BYTES
-  return Math.min(DEFAULT_BYTES, Math.max(LEAST_BYTES * workers, allowed))
+  const allowed = memoryBytes > 0 ? (memoryBytes - BASE_BYTES) / 4 : DEFAULT_BYTES
+  return Math.min(DEFAULT_BYTES, Math.max(LEAST_BYTES, allowed))
 }
 
 /** The requests in flight over all routes, and the budget of bytes for their bodies. */

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test"
 import { atOnce } from "../../clock/slices.ts"
 import { components } from "../../components/registry.ts"
 import { readConfigurationFile } from "../../config/file/configuration-file.ts"
-import { resolveDraft } from "./plan.ts"
+import { makePlan, resolveDraft, type Plan } from "./plan.ts"
 
 const JWT = "provider = jwt\nissuer = https://idp.example\naudience = hookline\n"
 const HMAC = "provider = hmac\nheader = X-Signature\nsecret = example-not-a-secret\n"
@@ -106,4 +106,96 @@ test.each([
   ["", []],
 ])("a listener for Kafka clients that needs no password is warned of: %p", (connection, warnings) => {
   expect(warningsOf("kafka_listen", { connection })).toEqual(warnings)
+})
+
+const REPLICAS =
+  "[admin]\nreplicas = 127.0.0.1:9464, 127.0.0.1:9465\nreplicas_token = obviously-fake-token-of-replicas\n"
+const SHARED = "[service]\nreuse_port = on\n"
+const KAFKA = "[connection:broker]\nbootstrap_servers = kafka:9092\n"
+const PIPELINE = "[pipeline:p:WebHookSource]\n[pipeline:p:BrokerSink]\ntopic = t\n"
+const DEDUPE = "[pipeline:p:Deduplicator]\nkey = json:/id\n"
+
+function planOf(file: string, before?: Plan): Plan {
+  const read = readConfigurationFile(Buffer.from(file), "f.conf", { env: {}, baseDir: "/nowhere" })
+  const draft = { configuration: atOnce(read), registry: components, cwd: "/nowhere" }
+  return atOnce(makePlan(draft, before))
+}
+
+function problemsIn(file: string, before?: Plan): readonly string[] {
+  try {
+    planOf(file, before)
+    return []
+  } catch (error) {
+    return (error as Error).message.split("\n").map((line) => line.replace(/^f\.conf:\d+: /, ""))
+  }
+}
+
+test.each<[what: string, file: string, problems: readonly string[]]>([
+  ["Kafka, and no state", KAFKA + PIPELINE + REPLICAS + SHARED, []],
+  [
+    "without replicas",
+    KAFKA + PIPELINE + SHARED,
+    [
+      "[service] reuse_port: takes replicas in [admin]: instances that share ports are replicas of each other; list the admin listener of each, or set reuse_port = off",
+    ],
+  ],
+  [
+    "an embedded log",
+    `[connection:broker]\ndirectory = log\n${PIPELINE}${REPLICAS}${SHARED}`,
+    [
+      "[connection:broker] directory: an embedded log is one process's, and [service] reuse_port = on; publish to Kafka, or set reuse_port = off",
+    ],
+  ],
+  [
+    "a spool",
+    `${KAFKA}spool = spool.sqlite\n${PIPELINE}${REPLICAS}${SHARED}`,
+    [
+      "[connection:broker] spool: a spool is one process's, and [service] reuse_port = on; set spool = off, or set reuse_port = off",
+    ],
+  ],
+  [
+    "any port",
+    `${KAFKA}${PIPELINE.replace("Source]\n", "Source]\nport = 0\n")}${REPLICAS}${SHARED}`,
+    [
+      "[pipeline:p:WebHookSource] port: 0 would be another port in each instance, and [service] reuse_port = on; name a port, or set reuse_port = off",
+    ],
+  ],
+  [
+    "a store of one process",
+    `${KAFKA}${PIPELINE}${DEDUPE}${REPLICAS}${SHARED}`,
+    [
+      "[pipeline:p:Deduplicator] store: is one replica's, and [admin] replicas names several: a delivery that is repeated to another one would be published twice; set store = redis://..., the same for all",
+    ],
+  ],
+  ["a store of all", `${KAFKA}${PIPELINE}${DEDUPE}store = redis://127.0.0.1\n${REPLICAS}${SHARED}`, []],
+])("instances that share ports share nothing else of the machine: %s", (_, file, problems) => {
+  expect(problemsIn(file)).toEqual([...problems])
+})
+
+test("replicas that a reload adds are refused where a pipeline that did not change keeps something by itself", () => {
+  const file = KAFKA + PIPELINE + DEDUPE
+  const [problem, ...more] = problemsIn(file + REPLICAS, planOf(file))
+  expect([problem, more]).toEqual([
+    expect.stringContaining("[pipeline:p:Deduplicator] store: is one replica's"),
+    [],
+  ])
+})
+
+test("where the system does not spread connections, ports are not shared", () => {
+  const { platform } = process
+  Object.defineProperty(process, "platform", { value: "darwin" })
+  try {
+    expect(problemsIn(KAFKA + PIPELINE + REPLICAS + SHARED)).toEqual([
+      "[service] reuse_port: takes Linux, which spreads connections over the instances; elsewhere one of them gets all: set reuse_port = off",
+    ])
+  } finally {
+    Object.defineProperty(process, "platform", { value: platform })
+  }
+})
+
+test("options of workers, which there are no more, are named with what to do", () => {
+  expect(problemsIn(`${KAFKA}${PIPELINE}[service]\nworkers = 1\nstall_timeout = 5s\n`)).toEqual([
+    "[service] workers: was removed: remove the line; several processes on one port are instances with reuse_port = on, see instances.md",
+    "[service] stall_timeout: was removed with workers: remove the line; whatever starts an instance watches that it answers, see instances.md",
+  ])
 })

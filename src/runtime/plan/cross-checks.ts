@@ -140,15 +140,14 @@ export function* checkDeadLetters({ pipelines, connections, problems }: Resolved
 
 /** Checks that the largest bodies fit into the in-flight budget. */
 export function* checkBodySizes({ pipelines, service, problems }: ResolvedDraft): Steps<void> {
-  const { workers = 1, max_in_flight_bytes: budget = defaultInFlightBytes(workers) } = service.values
-  const share = workers === 1 ? "" : `, shared by ${workers} workers`
+  const { max_in_flight_bytes: budget = defaultInFlightBytes() } = service.values
   for (const { source } of pipelines) {
     yield
     const body: unknown = source?.values.max_body_bytes
-    if (source === undefined || typeof body !== "number" || body <= budget / workers) continue
+    if (source === undefined || typeof body !== "number" || body <= budget) continue
     problems.add(
       source.where("max_body_bytes"),
-      `is more than [service] max_in_flight_bytes${share}, so that the largest bodies would never be accepted; lower it, or raise that`,
+      `is more than [service] max_in_flight_bytes, so that the largest bodies would never be accepted; lower it, or raise that`,
     )
   }
 }
@@ -174,29 +173,31 @@ export function* warnOfHostHeader({ pipelines, problems }: ResolvedDraft): Steps
   }
 }
 
-/** Checks that several workers share nothing but ports: no file, no memory. */
-export function* checkWorkers({ pipelines, connections, service, problems }: ResolvedDraft): Steps<void> {
-  const { workers = 1 } = service.values
-  if (workers === 1) return
-  const here = `[service] workers = ${workers}`
+/** Checks that instances which share ports share no file of the machine, and know each other as replicas. */
+export function* checkReusedPorts({
+  pipelines,
+  connections,
+  service,
+  admin,
+  problems,
+}: ResolvedDraft): Steps<void> {
+  if (service.values.reuse_port !== "on") return
+  const here = "[service] reuse_port = on"
+  if (admin.values.replicas === undefined)
+    service.wrong(
+      "reuse_port",
+      "takes replicas in [admin]: instances that share ports are replicas of each other; list the admin listener of each, or set reuse_port = off",
+    )
   for (const { kind, values, where } of connections.values()) {
     const found = kind?.oneProcess?.(values)
     if (found === undefined) continue
-    const text = `${found.what} is one process's, and ${here}; ${found.advice}`
+    const text = `${found.what} is one process's, and ${here}; ${found.advice}, or set reuse_port = off`
     problems.add(where(found.key), text)
   }
-  for (const { source, processors, sink } of pipelines) {
+  for (const { source } of pipelines) {
     yield
-    if (source?.values.port === 0) {
-      const text = `0 would be another port in each process, and ${here}; name a port, or set workers = 1`
-      problems.add(source.where("port"), text)
-    }
-    for (const part of [source, ...processors, sink]) {
-      if (part === undefined || typeof part === "function") continue
-      const alone = part.component.alone?.(part.values)
-      if (alone === undefined) continue
-      const text = `is one process's, and ${here}; ${alone.advice}, or set workers = 1`
-      problems.add(part.where(alone.key), text)
-    }
+    if (source?.values.port !== 0) continue
+    const text = `0 would be another port in each instance, and ${here}; name a port, or set reuse_port = off`
+    problems.add(source.where("port"), text)
   }
 }

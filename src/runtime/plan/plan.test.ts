@@ -107,13 +107,12 @@ describe("a plan of the file", () => {
       metrics_detail: ["auto"] as readonly string[],
     } as Plan["admin"])
     expect(service).toEqual({
-      workers: 1,
+      reuse_port: "off",
       max_in_flight_bytes: undefined,
       max_connections: undefined,
       shutdown_delay: 0,
       drain_timeout: 20_000,
       body_timeout: 30_000,
-      stall_timeout: 10_000,
       redis: undefined,
       redis_ca: undefined,
       log_level: "info",

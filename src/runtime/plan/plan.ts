@@ -14,7 +14,7 @@ import { TRACES } from "../../config/sections/traces.ts"
 import { FILE_NAME } from "../../config/sections/file-name.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
 import { RECONCILE } from "../../config/sections/reconcile.ts"
-import { SERVICE } from "../../config/sections/service.ts"
+import { removedFromService, SERVICE } from "../../config/sections/service.ts"
 import { inSteps, type Steps } from "../../clock/slices.ts"
 import { answering } from "../../process/regular-file.ts"
 import {
@@ -32,15 +32,15 @@ import {
   checkFiles,
   checkAudit,
   checkBodySizes,
-  checkWorkers,
+  checkReusedPorts,
   warnOfHostHeader,
   warnOfOpen,
 } from "./cross-checks.ts"
 import { addressesOf, checkAddresses, lookedUp } from "./addresses.ts"
 import { resolveProviders } from "./providers.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
-import { checkReplicas } from "./replica-checks.ts"
-import { checkReplay } from "./replay-checks.ts"
+import { checkReplicas, warnOfReplicas } from "./replica-checks.ts"
+import { warnOfReplay } from "./replay-checks.ts"
 import { checkForwards } from "./forwards.ts"
 import { checkReconciles } from "./reconciles.ts"
 import { checkRouting } from "./routing-checks.ts"
@@ -130,20 +130,15 @@ const CHECKS: readonly Check[] = [
   checkAudit,
   checkAddresses,
   checkBodySizes,
-  checkWorkers,
+  checkReusedPorts,
+  checkReplicas,
   checkRouting,
-  checkReplayByWorkers,
   checkReconciles,
   checkForwards,
 ]
 
 /** Their warnings keep nothing from running: they are found for `check` alone. */
-const WARNINGS: readonly Check[] = [warnOfOpen, warnOfHostHeader, checkReplay, checkSenders, checkReplicas]
-
-/** With several workers it finds errors, too. */
-function* checkReplayByWorkers(resolved: ResolvedDraft): Steps<void> {
-  if (resolved.service.values.workers !== 1) yield* checkReplay(resolved)
-}
+const WARNINGS: readonly Check[] = [warnOfOpen, warnOfHostHeader, warnOfReplay, checkSenders, warnOfReplicas]
 
 /** Those that compare pipelines with each other: they get those that were not read again, too. */
 const OF_ALL: readonly Check[] = [
@@ -151,6 +146,7 @@ const OF_ALL: readonly Check[] = [
   checkDeadLetters,
   checkAudit,
   checkAddresses,
+  checkReplicas,
   checkRouting,
   checkReconciles,
   checkForwards,
@@ -197,7 +193,7 @@ function* resolveParts(given: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
   const forwards = resolveNamed("forward", FORWARD, configuration?.forwards, around, problems)
   const admin = resolveSection(ADMIN, alone("admin"), problems)
   const traces = resolveSection(TRACES, alone("traces"), problems)
-  const service = resolveSection(SERVICE, alone("service"), problems)
+  const service = resolveSection(SERVICE, alone("service"), problems, removedFromService)
   yield* answering(inputs)
   for (const file of inputs) given.reads?.(file)
 

@@ -5,18 +5,8 @@ import type { Coverage } from "../../verify/schemes/family.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import { senderIn, senderOf } from "./sender.ts"
 
-/**
- * Warns of replays that a signature scheme allows. Signed ids that each of several workers would remember on its own are
- * an error: a captured request would be accepted once by each.
- */
-export function* checkReplay({
-  pipelines,
-  connections,
-  service,
-  admin,
-  problems,
-}: ResolvedDraft): Steps<void> {
-  const { workers = 1 } = service.values
+/** Warns of replays that a signature scheme allows. */
+export function* warnOfReplay({ pipelines, connections, admin, problems }: ResolvedDraft): Steps<void> {
   for (const { processors, sink } of pipelines) {
     yield
     const parts = processors.filter((it) => typeof it !== "function")
@@ -29,17 +19,12 @@ export function* checkReplay({
       locateEventPart(String(key), sender).every((it) => it.startsWith("json:")),
     )
     const isInMemory = keeper === undefined || keeper.values.store === "memory"
-    // with replicas it takes a store that all share, of which replica-checks.ts warns
+    // with replicas it takes a store that all share, see replica-checks.ts
     const forgetsIds = isInMemory && kind.logFolder === undefined && admin.values.replicas === undefined
     for (const part of parts) {
       const { values, where } = part
       const { name, covers, checksTime = false } = senderIn(part) ?? {}
       if (name === undefined || covers === undefined || values.mode === "observe") continue
-      if (workers > 1 && covers.id && keeper === undefined) {
-        const text = `signed ids of ${name} are remembered by one process, and [service] workers = ${workers}; add a Deduplicator with store = redis://..., or set workers = 1`
-        problems.add(where("provider"), text)
-        continue
-      }
       const around = { sender, checksTime, dedupes, forgetsIds, lowering: loweringKey(part) }
       for (const text of warningsOf(values.provider as ProviderRef, covers, around))
         problems.warn(where("provider"), text)

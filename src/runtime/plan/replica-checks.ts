@@ -8,13 +8,13 @@ import type { ResolvedDraft } from "./resolved-draft.ts"
 import { senderIn } from "./sender.ts"
 
 /*
- * What replicas of one service have to share, and do not. They share a Redis: that of their Deduplicators, which also has
- * signed ids and what reconciling needs, and that of `[service]`. Kafka has the positions of forwards, and a log has them with
- * its records.
+ * What replicas of one service have to share. They share a Redis: that of their Deduplicators, which also has signed ids and
+ * what reconciling needs, and that of `[service]`. Kafka has the positions of forwards, and a log has them with its records.
+ * What would let an event pass twice is refused; of the rest that they do not share `check` and the log of a start warn.
  */
 
 interface Part {
-  readonly component: Pick<Component, "sender" | "store">
+  readonly component: Pick<Component, "store">
   readonly values: Partial<Values<OptionSet>>
 }
 
@@ -54,20 +54,10 @@ function* unshared<S extends Omit<Part, "component">, P extends Part, R>(
     const keepers = parts.filter(({ component }) => component.store !== undefined)
     if (keepers.length > 0) keeps.add(pipeline)
     if (keepers.some(({ values }) => isRedisUrl(String(values.store)))) shares.add(pipeline)
-    for (const part of keepers) {
-      if (part.values.store === undefined || isRedisUrl(String(part.values.store))) continue
-      const text = `is one replica's, ${SEVERAL}: a delivery that is repeated to another one is published twice; set ${REDIS}, the same for all`
-      yield { pipeline, part, key: "store", text }
-    }
     for (const part of parts) {
-      const { name, covers } = senderIn(part) ?? {}
-      if (part.values.secret_file !== undefined) {
-        const text = `is written by the replica that gets the sender's first request, ${SEVERAL}: the others refuse its events; set secret = <what the file has then> for all, or a file that they share`
-        yield { pipeline, part, key: "secret_file", text }
-      }
-      if (covers?.id !== true || keepers.length > 0 || part.values.mode === "observe") continue
-      const text = `has ids that ${name} signs, which each replica remembers by itself, ${SEVERAL}: a captured request is accepted once by each; add a Deduplicator with ${REDIS}`
-      yield { pipeline, part, key: "provider", text }
+      if (part.values.secret_file === undefined) continue
+      const text = `is written by the replica that gets the sender's first request, ${SEVERAL}: the others refuse its events; set secret = <what the file has then> for all, or a file that they share`
+      yield { pipeline, part, key: "secret_file", text }
     }
     if (source?.values.rate_limit === undefined || service.redis !== undefined) continue
     const text = `is counted by each replica, ${SEVERAL}: together they accept as many times as much; set redis in [service]`
@@ -96,8 +86,29 @@ export const unsharedIn = ({ admin, service, pipelines, reconciles }: Plan) =>
     ({ pipeline, key, text }) => [pipeline, `${key} ${text}`] as const,
   )
 
+/** Refuses what only one process remembers, where replicas would have to know it: keys of events, and signed ids. */
+export function* checkReplicas({ admin, pipelines, problems }: ResolvedDraft): Steps<void> {
+  if (admin.values.replicas === undefined) return
+  for (const { source, processors, sink } of pipelines) {
+    yield
+    const parts = processors.filter((it) => typeof it !== "function")
+    for (const part of [source, ...parts, sink]) {
+      const alone = part?.component.alone?.(part.values)
+      if (part === undefined || alone === undefined) continue
+      problems.add(part.where(alone.key), `is one replica's, ${SEVERAL}: ${alone.effect}; ${alone.advice}`)
+    }
+    if (parts.some(({ component }) => component.store !== undefined)) continue
+    for (const part of parts) {
+      const { name, covers } = senderIn(part) ?? {}
+      if (covers?.id !== true || part.values.mode === "observe") continue
+      const text = `has ids that ${name} signs, which each replica remembers by itself, ${SEVERAL}: a captured request would be accepted once by each; add a Deduplicator with ${REDIS}`
+      problems.add(part.where("provider"), text)
+    }
+  }
+}
+
 /** Warns of what replicas do not share. */
-export function* checkReplicas({
+export function* warnOfReplicas({
   admin,
   service,
   pipelines,

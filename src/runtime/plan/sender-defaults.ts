@@ -49,14 +49,14 @@ export function withSenderDefaults(pipeline: ResolvedPipeline, around: Surroundi
 
 /** What bounds the default of bodies. */
 function mostBytes({ sink }: ResolvedPipeline, { connections, service }: Surroundings) {
-  const { workers = 1, max_in_flight_bytes: budget = defaultInFlightBytes(workers) } = service.values
+  const { max_in_flight_bytes: budget = defaultInFlightBytes() } = service.values
   const connection = connections.get(String(connectionOf(sink, connections)))
   const record = connection?.kind?.largestRecord?.(connection.values)
   return [
     ...(record === undefined
       ? []
       : [{ bytes: record.bytes, why: `the connection's ${record.key}`, isOfRequests: true }]),
-    { bytes: budget / workers, why: "[service] max_in_flight_bytes", isOfRequests: false },
+    { bytes: budget, why: "[service] max_in_flight_bytes", isOfRequests: false },
   ]
 }
 

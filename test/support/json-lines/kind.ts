@@ -53,7 +53,7 @@ export const JSON_LINES = defineConnection({
   oneProcess: () => ({
     key: "json_lines",
     what: "a file of JSON lines",
-    advice: "publish to Kafka, or set workers = 1",
+    advice: "publish to Kafka",
   }),
 })
 

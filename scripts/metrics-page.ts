@@ -59,7 +59,8 @@ function declaredMetrics(): MetricRegistry["all"] {
   })
   metrics.observeSenders({ reconciles: () => [], forwards: () => [], silences: () => [] })
   metrics.observeReadiness(() => "ready")
-  for (const onFirstUse of ["configuration", "traces"] as const) void metrics[onFirstUse]
+  // created on first use
+  void metrics.traces
   return metrics.all
 }
 

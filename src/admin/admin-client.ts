@@ -50,7 +50,7 @@ export class AdminClient {
       body === undefined
         ? {}
         : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }
-    const response = await this.fetch(`/api/${path}`, { method, ...content }, withinMs)
+    const response = await this.#fetch(`/api/${path}`, { method, ...content }, withinMs)
     if (response.status === 204) return undefined as T
     const answer: unknown = await response.json().catch((error: unknown) => failed(error))
     if (response.ok) return answer as T
@@ -82,9 +82,9 @@ export class AdminClient {
   }
 
   /** @throws HooklineError `unavailable` */
-  async fetch(
+  async #fetch(
     path: string,
-    init: RequestInit = {},
+    init: RequestInit,
     withinMs = (init.method ?? "GET") === "GET" ? ANSWER_MS : ACTION_MS,
   ): Promise<Response> {
     const headers = {

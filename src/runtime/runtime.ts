@@ -23,7 +23,6 @@ import type { RunningReconcile } from "./reconciles.ts"
 import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 import type { Silences } from "./silences.ts"
-import { shutdownDelay } from "./shutdown-delay.ts"
 
 interface Surroundings {
   /** Where requests come from. Default: own ports. */
@@ -198,11 +197,20 @@ export class Runtime implements ReloadableApplication, Running {
     })
   }
 
+  /** Waits, while `/readyz` says `draining` and events are accepted as ever. */
+  async #delayShutdown(): Promise<void> {
+    const { shutdown_delay: delayMs } = this.plan.service
+    if (delayMs === 0) return
+    const line = { shutdown_delay_ms: delayMs }
+    this.log.info(line, "shutting down: /readyz answers 503, events are still accepted")
+    await Bun.sleep(delayMs)
+  }
+
   async #stop(): Promise<void> {
     this.#stopping.abort(new HooklineError("closing", "the application is stopping"))
     const { plan, servers } = this.active
     const { drain_timeout: drainTimeoutMs } = plan.service
-    await shutdownDelay(plan, this.log)
+    await this.#delayShutdown()
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...servers.inFlight() }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
     await Promise.all([servers.drain(drainTimeoutMs), this.#deps.service.replays.close()])

@@ -1,7 +1,5 @@
 import type { MetricRegistry } from "./metric-registry.ts"
 
-export type ConfigurationMetrics = ReturnType<typeof configurationMetrics>
-
 /** Outcomes of reloads, under names like those of Prometheus' own. */
 export function configurationMetrics(registry: MetricRegistry) {
   const reloads = registry.tallies(

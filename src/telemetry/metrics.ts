@@ -1,7 +1,7 @@
 import manifest from "../../package.json" with { type: "json" }
 import type { Steps } from "../clock/slices.ts"
 import { readActivity, type Activity } from "./activity.ts"
-import { configurationMetrics, type ConfigurationMetrics } from "./configuration-metrics.ts"
+import { configurationMetrics } from "./configuration-metrics.ts"
 import { connectionMetrics } from "./connection-metrics.ts"
 import {
   observedGauges,
@@ -26,7 +26,6 @@ const LAG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 /** All metrics of one application. Series of removed pipelines and connections stay. */
 export class Metrics {
   readonly #registry = new MetricRegistry()
-  #configuration: ConfigurationMetrics | undefined
   #traces: TraceMetrics | undefined
 
   readonly #pipelines = pipelineMetrics(this.#registry)
@@ -47,6 +46,7 @@ export class Metrics {
       LAG_BUCKETS,
     )
     .at()
+  readonly configuration = configurationMetrics(this.#registry)
   readonly logLineDropped = this.#registry
     .tallies(
       "hookline_log_lines_dropped_total",
@@ -65,11 +65,6 @@ export class Metrics {
       () => [[[manifest.version, Bun.version], 1]],
     )
     processMetrics(this.#registry)
-  }
-
-  /** Created on first use. */
-  get configuration(): ConfigurationMetrics {
-    return (this.#configuration ??= configurationMetrics(this.#registry))
   }
 
   /** Created on first use: only a service with traces has them. */

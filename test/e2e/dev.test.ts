@@ -188,6 +188,8 @@ test("with a file its pipelines run, in lines for people", async () => {
     join(at, "pipelines.conf"),
     `[admin]
 listen = off
+[service]
+reuse_port = on
 [connection:log]
 directory = log
 [pipeline:orders:WebHookSource]

@@ -36,7 +36,8 @@ export async function dev(flags: DevFlags): Promise<void> {
   const forward = flags.forward === undefined ? undefined : parseTargetUrl(flags.forward)
   let session: DevSession | undefined
   const options = {
-    service: { logLevel: "warn", logFormat: "pretty" },
+    // on a shared port this and a running service would each get a part of the events
+    service: { logLevel: "warn", logFormat: "pretty", reusePort: "off" },
     onAnswer: (answered: AnsweredRequest) => session?.answered(answered),
   } as const
   const isLocal = flags.config === undefined

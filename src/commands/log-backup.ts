@@ -4,12 +4,13 @@ import { LogCopy, refuseDamage } from "../brokers/embedded/log-copy.ts"
 import { HooklineError } from "../errors.ts"
 import { exists } from "../process/paths.ts"
 import { Application } from "../runtime/application.ts"
-import { keptBy, type KeptFile, type KeptKind } from "../runtime/kept-files.ts"
+import { keptBy, type KeptFile } from "../runtime/kept-files.ts"
 import type { Plan } from "../runtime/plan/plan.ts"
 import { DatabaseCopy } from "../storage/database-copy.ts"
 import { createPrivateFile, makePrivateFolder } from "../storage/private-files.ts"
 import { fsyncFile, fsyncFolder } from "../storage/fsync.ts"
 import { ELSEWHERE, writingInto } from "../storage/writing-into.ts"
+import { writeManifest, type BackupFile } from "./backup-manifest.ts"
 import type { StateFlags } from "./common-flags.ts"
 import { startProgressBar } from "./progress-bar.ts"
 import { stateFolder } from "./state-folder.ts"
@@ -23,16 +24,6 @@ import { printTable } from "./table.ts"
 
 /** About a millisecond each. */
 const MOST_TRIES = 100
-export const MANIFEST = "backup.json"
-
-/** A file of a backup. */
-export interface BackupFile {
-  readonly kind: KeptKind | "secret"
-  /** The path in the backup's folder. */
-  readonly file: string
-  /** Where it was, absolute. */
-  readonly from: string
-}
 
 /** Copies what the configuration's pipelines store. @throws HooklineError `config`, `usage`, `no_input`, `log_io` */
 export function backUpLogs(folder: string, flags: StateFlags): void {
@@ -66,8 +57,7 @@ function copyAll(
       copyPlain("secret", from, target, `secrets/${at + 1}-${basename(from)}`),
     ),
   ]
-  createPrivateFile(join(target, MANIFEST), `${JSON.stringify({ made, files }, null, 2)}\n`)
-  fsyncFile(join(target, MANIFEST))
+  writeManifest(target, { made, files })
   for (const one of foldersOf(target, files)) fsyncFolder(one)
   return files
 }

@@ -13,6 +13,7 @@ import {
 } from "../storage/database-file.ts"
 import { OpenFiles } from "../storage/open-files.ts"
 import { fsyncFolder } from "../storage/fsync.ts"
+import { refuseHalfRestored } from "../storage/half-restored.ts"
 import { lockForWriting } from "../storage/writer-lock.ts"
 import { createPositionTables, PAGE_BYTES, PositionTables, type TableUse } from "./position-tables.ts"
 
@@ -86,6 +87,7 @@ export class Positions<About> extends PositionTables<About> implements Disposabl
     if (!exists(file)) throw new HooklineError("no_input", `${title} is not known: ${file} does not exist`)
     let db: Database | undefined
     try {
+      refuseHalfRestored(file)
       db = new Database(file, { readwrite: true, create: false })
       db.run(`PRAGMA busy_timeout = ${BUSY_MS}`)
       makeTemporariesInMemory(db)

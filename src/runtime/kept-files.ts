@@ -8,6 +8,7 @@ import { HooklineError } from "../errors.ts"
 import { exists, whyUnreadable } from "../process/paths.ts"
 import { ledgerIn } from "../reconcile/ledger-database.ts"
 import { positionFile, type PositionKind } from "../replay/positions.ts"
+import { refuseHalfRestored } from "../storage/half-restored.ts"
 import { logIn, type DatabaseKind, type DatabaseLocation } from "../storage/database-file.ts"
 import { sectionFolder } from "./owned-section.ts"
 import type { Plan } from "./plan/plan.ts"
@@ -65,8 +66,9 @@ const ORDER = PLACES.map(({ kind }) => kind)
 const hasKept = (name: string): boolean =>
   ["forwards", "handlers", "replays"].includes(name) || name.endsWith(".outcomes")
 
-/** What a folder keeps, in the order in which a backup fixes it. @throws HooklineError `no_input` */
+/** What a folder keeps, in the order in which a backup fixes it. @throws HooklineError `no_input`, `log_io` amid a restore */
 export function keptIn(folder: string): readonly KeptFile[] {
+  refuseHalfRestored(logIn(folder).file)
   const names = pathsIn(folder, "")
   const inner = names.filter(hasKept).flatMap((name) => pathsIn(folder, name))
   return inOrder([...names, ...inner].flatMap((name) => keptAt(folder, name) ?? []))
@@ -94,7 +96,7 @@ export function keptBy(plan: Plan, state: string): readonly KeptFile[] {
     const folder = kind.logFolder?.(values)
     if (folder !== undefined) name(folder, id)
     for (const { path, database: location } of kind.files?.(values) ?? [])
-      if (location?.kind === "spool" && exists(path))
+      if (location?.kind === "spool" && isKept(path))
         spools.push({ kind: "spool", path: resolve(path), name: `${id}/${basename(path)}`, location })
   }
   name(state, "state")
@@ -105,6 +107,11 @@ export function keptBy(plan: Plan, state: string): readonly KeptFile[] {
     keptIn(folder).map((file) => ({ ...file, name: `${as}/${file.name}` })),
   )
   return inOrder([...inFolders, ...spools])
+}
+
+function isKept(path: string): boolean {
+  refuseHalfRestored(path)
+  return exists(path)
 }
 
 const inOrder = (files: readonly KeptFile[]): readonly KeptFile[] =>

@@ -12,6 +12,7 @@ import {
   lockOf,
   type DatabaseLocation,
 } from "./database-file.ts"
+import { refuseHalfRestored } from "./half-restored.ts"
 
 /**
  * Checks, without changing anything, that a database can be opened for writing, or made: its folder, its file and its lock
@@ -21,6 +22,7 @@ import {
  */
 export function checkDatabase(location: DatabaseLocation): void {
   checkAccessTo(location)
+  refuseHalfRestored(location.file)
   for (const one of [lockOf(location), location]) if ((look(one.file)?.size ?? 0) > 0) checkContent(one)
 }
 

@@ -5,6 +5,7 @@ import { HooklineError } from "../errors.ts"
 import { whyRefused } from "../process/paths.ts"
 import { limitOf } from "../process/limits.ts"
 import type { Logger } from "../telemetry/log.ts"
+import { refuseHalfRestored } from "./half-restored.ts"
 import { lacksInodes, NO_INODES } from "./inodes.ts"
 import { looseMode, makeIgnoredFolder, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
 import { fsyncFolder, fsyncParents } from "./fsync.ts"
@@ -84,6 +85,7 @@ export function openDurably(
   location: DatabaseLocation,
   { pageBytes, createTables, canShrink = false }: Layout,
 ): Database {
+  refuseHalfRestored(location.file)
   makePrivateDatabase(location.file)
   rewriteWal(location.file)
   const db = new Database(location.file, { create: true, readwrite: true })
@@ -123,6 +125,7 @@ export const READING_BUSY_MS = 5000
 export function openForReading(location: DatabaseLocation): Database {
   let db: Database | undefined
   try {
+    refuseHalfRestored(location.file)
     // Read-only, it never checkpoints when it closes: only the writer does, once the WAL is known to be durable.
     db = new Database(location.file, { readonly: true })
     db.run(`PRAGMA busy_timeout = ${READING_BUSY_MS}`)

@@ -14,7 +14,7 @@ export interface BackupFile {
   readonly kind: KeptKind | "secret"
   /** The path in the backup's folder. */
   readonly file: string
-  /** Where it was, absolute. */
+  /** The absolute path that it had. */
   readonly from: string
 }
 

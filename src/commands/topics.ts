@@ -1,4 +1,4 @@
-import type { LogFlags } from "./log.ts"
+import type { LogFlags } from "./log-choice.ts"
 import { openLogOf } from "./open-log.ts"
 import { printTable } from "./table.ts"
 

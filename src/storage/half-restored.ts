@@ -15,7 +15,7 @@ export const RESTORE_NOTE = "restore.json"
 export interface RestoreNote {
   /** Folder of the backup. */
   readonly backup: string
-  /** What the names of the files that were there get: `.before-restore-<time>`. */
+  /** Appended to the names of the files that were there: `.before-restore-<time>`. */
   readonly suffix: string
 }
 

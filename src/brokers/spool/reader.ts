@@ -1,9 +1,10 @@
-import { toStored, type RecordRow } from "../embedded/log-tables.ts"
+import { toStored } from "../embedded/log-tables.ts"
 import { HooklineError } from "../../errors.ts"
 import { exists } from "../../process/paths.ts"
 import type { StoredRecord } from "../broker.ts"
-import { hasTable, openForReading } from "../../storage/database-file.ts"
+import { DamagedFile, hasTable, openForReading } from "../../storage/database-file.ts"
 import { EmbeddedReader } from "../embedded/reader.ts"
+import { LOST_QUARANTINED, readQuarantined } from "./quarantine-table.ts"
 import { spoolAt } from "./spool-database.ts"
 
 /** A topic as `hookline spool status` shows it. */
@@ -57,12 +58,16 @@ async function firstMs(reader: EmbeddedReader, topic: string): Promise<number | 
 /** Yields the records that are quarantined now. */
 export function* readQuarantine(file: string): Generator<StoredRecord & { readonly reason: string }> {
   if (!exists(file)) return
-  const db = openForReading(spoolAt(file))
+  const location = spoolAt(file)
+  const db = openForReading(location)
   try {
-    const rows = db.query<RecordRow & { topic: string; reason: string }, []>(
-      "SELECT id AS offset, topic, timestamp, key, headers, value, reason FROM set_aside ORDER BY id",
-    )
-    for (const row of rows.iterate()) yield { ...toStored(row.topic, row), reason: row.reason }
+    const rows = readQuarantined(db)
+    for (let next = rows.next(); ; next = rows.next()) {
+      if (next.done === true && next.value) throw new DamagedFile(location, LOST_QUARANTINED)
+      if (next.done === true) return
+      const { id: offset, reason, ...row } = next.value
+      yield { ...toStored(row.topic, { ...row, offset }), reason }
+    }
   } catch (error) {
     throw new HooklineError("no_input", `${file} can't be read: ${(error as Error).message}`, {
       cause: error,

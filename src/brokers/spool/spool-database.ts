@@ -11,18 +11,20 @@ import {
 import { describeDamage } from "../embedded/damage.ts"
 import { isSound, sourceOf } from "../embedded/stored-rows.ts"
 import { LogFile, type Committed, type OpenPartition } from "../embedded/log-file.ts"
+import {
+  addQuarantined,
+  createQuarantine,
+  firstQuarantined,
+  type Quarantined,
+  type QuarantinedRow,
+} from "./quarantine-table.ts"
 import { Reserve } from "./reserve.ts"
 import { partitionRow } from "../embedded/partition-rows.ts"
 
 /*
  * A spool's file is a log's file (embedded/log-tables.ts) of another application id, so that neither is taken for the other.
- * What was forwarded is deleted from the front: `topics.first_offset` is the next record to be forwarded. Beside it:
- *
- *   set_aside
- *   id  topic     timestamp  key   headers  value   bytes  reason
- *   1   webhooks  1795…      NULL  NULL     {"id":… 31     the record is larger than topic webhooks takes
- *
- * holds what the broker refused for good. Each record is in one of the two tables, whatever crash comes.
+ * What was forwarded is deleted from the front: `topics.first_offset` is the next record to be forwarded. Beside it `set_aside`
+ * (quarantine-table.ts) holds what the broker refused for good. Each record is in one of the two tables, whatever crash comes.
  */
 
 /** The spool of a file. Lock and holder's note lie next to it. */
@@ -34,7 +36,7 @@ export function spoolAt(file: string): DatabaseLocation {
     kind: "spool",
     title: `The spool ${file}`,
     alternative: "another file",
-    remedy: "stop Hookline, then move it away, or restore a backup",
+    remedy: "stop Hookline, then copy what can be read with hookline log rescue, or restore a backup",
   }
 }
 
@@ -103,18 +105,7 @@ export class SpoolDatabase extends LogFile {
       ...LOG_LAYOUT,
       createTables(db) {
         LOG_LAYOUT.createTables(db)
-        db.run(
-          `CREATE TABLE IF NOT EXISTS set_aside (
-            id INTEGER PRIMARY KEY,
-            topic TEXT NOT NULL,
-            timestamp INTEGER NOT NULL,
-            key BLOB,
-            headers BLOB,
-            value BLOB NOT NULL,
-            bytes INTEGER NOT NULL,
-            reason TEXT NOT NULL
-          ) STRICT`,
-        )
+        createQuarantine(db)
       },
     })
     this.#reserve = new Reserve(location.file)
@@ -185,16 +176,13 @@ export class SpoolDatabase extends LogFile {
       const last = this.db
         .query<{ end_position: number }, [number]>(`SELECT end_position FROM ${table} WHERE offset = ?`)
         .get(lastOffset)!
-      for (const [offset, reason] of refused) {
-        this.db
-          .query(
-            `INSERT INTO set_aside (topic, timestamp, key, headers, value, bytes, reason)
-             SELECT ?, timestamp, key, headers, value,
-               length(value) + coalesce(length(key), 0) + coalesce(length(headers), 0), ?
-             FROM ${table} WHERE offset = ?`,
-          )
-          .run(name, reason, offset)
-      }
+      addQuarantined(
+        this.db,
+        [...refused].flatMap(([offset, reason]) => {
+          const row = this.#rowAt(partition, offset)
+          return row === undefined ? [] : { ...row, topic: name, reason }
+        }),
+      )
       this.dropThrough(partition, lastOffset, last.end_position)
     })
     this.#noteOldest(partition)
@@ -202,14 +190,24 @@ export class SpoolDatabase extends LogFile {
     return this.state()
   }
 
+  /** Adds records of another spool, with their times. */
+  adopt(topic: string, rows: readonly RecordRow[]): void {
+    this.transact(() => {
+      for (const row of rows) this.add(toStored(topic, row), row.timestamp)
+    })
+  }
+
+  /** Adds quarantined records. */
+  quarantine(rows: readonly Quarantined[]): void {
+    this.transact(() => addQuarantined(this.db, rows))
+  }
+
   /** Puts the quarantined records after the others of their topics, to be tried again. */
   requeue(): Contents {
-    const next = this.db.query<RecordRow & { id: number; topic: string }, [number]>(
-      `SELECT id, topic, 0 AS offset, timestamp, key, headers, value FROM set_aside ORDER BY id LIMIT ?`,
-    )
-    for (let rows = next.all(SLICE_RECORDS); rows.length > 0; rows = next.all(SLICE_RECORDS)) {
+    const next = (): readonly QuarantinedRow[] => firstQuarantined(this.db, SLICE_RECORDS)
+    for (let rows = next(); rows.length > 0; rows = next()) {
       this.transact(() => {
-        for (const { topic, ...row } of rows) this.add(toStored(topic, row), row.timestamp)
+        for (const row of rows) this.add(toStored(row.topic, { ...row, offset: row.id }), row.timestamp)
         this.db.query("DELETE FROM set_aside WHERE id <= ?").run(rows.at(-1)!.id)
       })
     }
@@ -234,6 +232,15 @@ export class SpoolDatabase extends LogFile {
   override closeFailed(cause?: unknown): void {
     if (isDiskFull(cause)) this.#reserve.remove()
     super.closeFailed()
+  }
+
+  #rowAt({ id, partition }: OpenPartition, offset: number): RecordRow | undefined {
+    const columns = "offset, timestamp, key, headers, value"
+    const table = recordsTable({ id, partition })
+    return (
+      this.db.query<RecordRow, [number]>(`SELECT ${columns} FROM ${table} WHERE offset = ?`).get(offset) ??
+      undefined
+    )
   }
 
   #load(): void {

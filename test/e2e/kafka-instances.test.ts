@@ -91,6 +91,7 @@ describe.skipIf(kafka === undefined || !isLinux)("two instances on one port", ()
       a,
       b,
       first,
+      second,
       topic,
       folders,
       port: first.port,
@@ -126,11 +127,16 @@ describe.skipIf(kafka === undefined || !isLinux)("two instances on one port", ()
     expect((await eventsInKafka(kafka!, other)).length).toBe(byReloaded)
   })
 
-  test("one that stops under load takes nothing acknowledged along, and the other gets what comes then", async () => {
+  test("under load one reloads unnoticed; one that stops takes nothing acknowledged along, and the other gets what comes then", async () => {
     await using it = await start("stopped")
-    const { a } = it
+    const { a, b, second, folders } = it
     await using senders = new NumberedSenders(serving(a), { keyless: 8, pauseMs: 1 })
-    await senders.many(300)
+    await senders.many(200)
+    expect(await reload(b, folders[1], instanceConf({ ...second, service: "drain_timeout = 19s" }))).toBe(
+      "reloaded",
+    )
+    await senders.many(200)
+    expect(senders.posted.filter((posted) => !isAcknowledged(posted))).toEqual([])
     expect(await a.stop()).toBe(0)
     // each sender has found out that its connection, if it was to that one, has ended
     await senders.many(300)
@@ -145,6 +151,21 @@ describe.skipIf(kafka === undefined || !isLinux)("two instances on one port", ()
     expect(findings.found).toBe(findings.acknowledged)
     // a sender has one connection at a time
     expect(findings.unanswered).toBeLessThanOrEqual(40)
+  })
+
+  test("a secret that the sender brings to one is known to both, and there is no second one", async () => {
+    const file = join(root.make("secrets"), "asana")
+    const more = `[pipeline:webhooks:Verifier]\nprovider = asana\nsecret_file = ${file}`
+    await using it = await start("secret", { more })
+    const secret = "obviously-fake-asana-secret"
+    const signature = createHmac("sha256", secret).update("{}").digest("hex")
+    const send = async (count: number, body: string, headers: { readonly [name: string]: string }) =>
+      new Set(await overManyConnections(it.port, count, body, headers))
+    expect(await send(1, "", { "X-Hook-Secret": secret })).toEqual(new Set([200]))
+    expect(await send(20, "", { "X-Hook-Secret": "another-obviously-fake-one" })).toEqual(new Set([401]))
+    expect(await send(20, "{}", { "X-Hook-Signature": signature })).toEqual(new Set([200]))
+    expect(Math.min(...(await Promise.all([it.a, it.b].map(answersOf))))).toBeGreaterThan(0)
+    expect(it.a.output() + it.b.output()).not.toContain("obviously-fake-asana")
   })
 
   test.skipIf(!hasRedis())(

@@ -37,7 +37,9 @@ A restore that was interrupted is continued by the same command. Until it has en
       (await import("./log-restore.ts")).restoreLogs(folder, flags),
     )
   addDetails(log.command("check"), {
-    notes: `It reads the whole log. While it checks the file's structure, the log's WAL grows with every event.
+    notes: `It reads the whole log, and compares the checksum of every record. While Hookline runs it takes a quarter of the time of one
+core and of the disk, and goes through the structure a table at a time; while it checks a table, the log's WAL grows with
+every event.
 
 Exit status: 0 if all records and the files beside the log can be read, 1 if some can't.`,
     example: "hookline log check",

@@ -2,7 +2,9 @@ import type { Database } from "bun:sqlite"
 import { dirname } from "node:path"
 import { findGaps } from "../brokers/embedded/damage.ts"
 import { LOST_QUARANTINED, readQuarantined } from "../brokers/spool/quarantine-table.ts"
+import { DutyCycle } from "../clock/duty-cycle.ts"
 import { counted } from "../config/file/nearest.ts"
+import { HooklineError } from "../errors.ts"
 import type { UnreadRecords } from "../kafka-listener/log.ts"
 import { keptIn } from "../runtime/kept-files.ts"
 import {
@@ -11,8 +13,10 @@ import {
   isDamage,
   openForReading,
   pragma,
+  unlessDamaged,
   type DatabaseLocation,
 } from "../storage/database-file.ts"
+import { checkUnlocked } from "../storage/writer-lock.ts"
 import { chooseLog, type LogFlags } from "./log-choice.ts"
 import { asJson, printLost } from "./lost-records.ts"
 
@@ -30,6 +34,9 @@ interface FileBeside {
   readonly problem: string | null
 }
 
+/** Of a core and of the disk, while a process writes to the log. */
+const SHARE = 0.25
+
 /**
  * Prints which pages and records of a log or spool can't be read, and which files beside a log; the exit status is 1 if any.
  *
@@ -39,16 +46,18 @@ export function checkLog(flags: LogFlags): void {
   const location = chooseLog(flags)
   const { file } = location
   using db = openForReading(location)
-  const pages = damagedPages(db)
+  const duty = new DutyCycle(isWritten(location) ? SHARE : 1)
+  const pages = damagedPages(db, duty)
   const lost: UnreadRecords[] = []
   let records = 0
   for (const found of findGaps(db)) {
+    duty.rest()
     if ("lost" in found) lost.push(found.lost)
     else records += found.records
   }
   const isSpool = location.kind === "spool"
-  const quarantined = isSpool ? countQuarantined(db) : undefined
-  const beside = isSpool ? [] : checkBeside(dirname(file))
+  const quarantined = isSpool ? countQuarantined(db, duty) : undefined
+  const beside = isSpool ? [] : checkBeside(dirname(file), duty)
   const unreadable = beside.filter(({ problem }) => problem !== null)
   const isDamaged = pages.length + lost.length > 0 || quarantined?.isDamaged === true
   if (isDamaged || unreadable.length > 0) process.exitCode = 1
@@ -65,19 +74,37 @@ export function checkLog(flags: LogFlags): void {
   for (const { problem } of unreadable) console.log(problem)
 }
 
-function countQuarantined(db: Database): { readonly records: number; readonly isDamaged: boolean } {
+/** Whether a process has it open for writing now. */
+function isWritten(location: DatabaseLocation): boolean {
+  try {
+    checkUnlocked(location)
+    return false
+  } catch (error) {
+    if (!(error instanceof HooklineError) || error.code !== "log_locked") throw error
+    return true
+  }
+}
+
+function countQuarantined(
+  db: Database,
+  duty: DutyCycle,
+): { readonly records: number; readonly isDamaged: boolean } {
   const rows = readQuarantined(db)
   for (let records = 0; ; records++) {
     const next = rows.next()
+    duty.rest()
     if (next.done === true) return { records, isDamaged: next.value }
   }
 }
 
 /** Checks the structure of the databases that lie beside a log. */
-function checkBeside(directory: string): readonly FileBeside[] {
-  return keptIn(directory).flatMap(({ kind, path: file, location }) =>
-    kind === "log" || location === undefined ? [] : { file, problem: problemOf(location) ?? null },
-  )
+function checkBeside(directory: string, duty: DutyCycle): readonly FileBeside[] {
+  return keptIn(directory).flatMap(({ kind, path: file, location }) => {
+    if (kind === "log" || location === undefined) return []
+    const problem = problemOf(location) ?? null
+    duty.rest()
+    return { file, problem }
+  })
 }
 
 function problemOf(location: DatabaseLocation): string | undefined {
@@ -90,8 +117,8 @@ function problemOf(location: DatabaseLocation): string | undefined {
   }
 }
 
-/** Finds damaged pages by SQLite's check of the structure and its list of pages, up to where these fail. */
-function damagedPages(db: Database): DamagedPage[] {
+/** Finds damaged pages by SQLite's check of the structure and its list of pages, a table at a time, up to where these fail. */
+function damagedPages(db: Database, duty: DutyCycle): DamagedPage[] {
   const pages = new Map<number, string>()
   const attempt = (find: () => void): void => {
     try {
@@ -100,26 +127,43 @@ function damagedPages(db: Database): DamagedPage[] {
       // the records are read one by one
       if (!isDamage(error)) throw error
     }
+    duty.rest()
   }
-  attempt(() => {
-    for (const { quick_check: text } of db
-      .query<{ quick_check: string }, []>("PRAGMA quick_check(1000)")
-      .all())
-      for (const line of text.split("\n")) {
-        const page = /page (\d+)/i.exec(line)?.[1]
-        if (page !== undefined && !pages.has(Number(page))) pages.set(Number(page), line)
-      }
-  })
-  attempt(() => {
-    for (const { pageno, name } of db
-      .query<{ pageno: number; name: string }, []>(
-        "SELECT pageno, name FROM dbstat WHERE pagetype = 'corrupted'",
-      )
-      .iterate())
-      pages.set(pageno, `not a page of table ${name}`)
-  })
+  const check = (what: string): void =>
+    attempt(() => {
+      for (const { quick_check: text } of db
+        .query<{ quick_check: string }, []>(`PRAGMA quick_check(${what})`)
+        .all())
+        for (const line of text.split("\n")) {
+          const page = /page (\d+)/i.exec(line)?.[1]
+          if (page !== undefined && !pages.has(Number(page))) pages.set(Number(page), line)
+        }
+    })
+  const listPages = (tables: string): void =>
+    attempt(() => {
+      for (const { pageno, name } of db
+        .query<{ pageno: number; name: string }, []>(
+          `SELECT pageno, name FROM dbstat WHERE pagetype = 'corrupted' ${tables}`,
+        )
+        .iterate())
+        pages.set(pageno, `not a page of table ${name}`)
+    })
+  if (duty.isWhole) {
+    check("1000")
+    listPages("")
+  } else
+    for (const name of tableNames(db)) {
+      check(`'${name}'`)
+      listPages(`AND name = '${name}'`)
+    }
   const bytes = pragma(db, "page_size")
   return [...pages]
     .toSorted(([a], [b]) => a - b)
     .map(([page, problem]) => ({ page, offset: (page - 1) * bytes, problem }))
+}
+
+function tableNames(db: Database): readonly string[] {
+  const tables = db.query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table'")
+  const names = unlessDamaged(() => tables.all()) ?? []
+  return names.map(({ name }) => name).filter((name) => /^\w+$/.test(name))
 }

@@ -1,9 +1,12 @@
-import { expect, setDefaultTimeout, test } from "bun:test"
+import { expect, setDefaultTimeout, spyOn, test } from "bun:test"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { packBatch } from "../../src/brokers/embedded/batch.ts"
 import { SpoolDatabase, spoolAt } from "../../src/brokers/spool/spool-database.ts"
+import { logIn } from "../../src/storage/database-file.ts"
+import { lockForWriting } from "../../src/storage/writer-lock.ts"
 import { hooklineInProcess } from "../support/command-in-process.ts"
+import { fillLog } from "../support/embedded-log.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 
 setDefaultTimeout(300_000)
@@ -57,4 +60,27 @@ test("a damaged spool is rescued, and its copy is put in its place where losing 
   const status = JSON.parse((await run("spool", "status", "kafka", "--json")).stdout) as { records: number }[]
   expect(status[0]!.records).toBe(records)
   expect((await run("log", "check", ...connection)).status).toBe(0)
+})
+
+test("log check rests while a process writes to the log, and else does not", async () => {
+  using own = temporaryFolder()
+  const cwd = own.path
+  writeFileSync(join(cwd, "pipelines.conf"), CONFIGURATION)
+  const location = logIn(join(cwd, "log"))
+  const value = new Uint8Array(50_000).fill(120)
+  await fillLog(
+    join(cwd, "log"),
+    "hooks",
+    Array.from({ length: 1500 }, () => ({ value })),
+  )
+  let sleptMs = 0
+  using _ = spyOn(Bun, "sleepSync").mockImplementation((ms) => void (sleptMs += ms))
+  const check = () => hooklineInProcess(["log", "check"], { cwd })
+  const output = `${location.file}: 1500 records can be read\n`
+  expect(await check()).toMatchObject({ status: 0, stdout: output })
+  expect(sleptMs).toBe(0)
+  const unlock = lockForWriting(location)
+  expect(await check()).toMatchObject({ status: 0, stdout: output })
+  unlock()
+  expect(sleptMs).toBeGreaterThan(60)
 })

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto"
 import { pino } from "pino"
-import type { LogReader } from "../brokers/broker.ts"
+import type { LogReader, OffsetRange } from "../brokers/broker.ts"
+import type { LogIdentity } from "../brokers/log-place.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import { toFileName } from "../config/sections/file-name.ts"
 import type { TopicPlace } from "../config/sections/topic-place.ts"
@@ -11,6 +12,7 @@ import type { Stored } from "../replay/position-tables.ts"
 import { positionFile, type Positions } from "../replay/positions.ts"
 import { urlTarget } from "../replay/post.ts"
 import { countRecords, selectRecords, type Selection } from "../replay/range.ts"
+import { agreeWith, TopicEpochs } from "../replay/set-back.ts"
 import { isSameLog } from "../replay/same-log.ts"
 import { toShownUrl } from "../outgoing/shown-url.ts"
 import type { ReplayTarget } from "../replay/target.ts"
@@ -43,7 +45,7 @@ interface Request {
 }
 
 /** What is kept with the position. */
-interface About {
+interface About extends LogIdentity {
   readonly request: Request
   readonly selection: Selection
 }
@@ -142,12 +144,17 @@ async function runReplay(
   const stored = flags.restart === true ? undefined : resumable(store.read(), request, name)
   const selection = stored?.about.selection ?? (await select(run))
   if (selection === undefined) return true
+  const topic = flags.from.topic
+  const log = await untilAvailable(() => identify(reader, topic), run)
+  if (log === undefined) return true
+  const epochs = new TopicEpochs(reader, topic)
+  if (stored !== undefined) checkAgrees(epochs, stored, log, name)
   const opened = await openTarget(destination, selection, flags).catch(async (error: unknown) => {
     if (stored !== undefined || !(await isDoneElsewhere(run, destination, error))) throw error
   })
   if (opened === undefined) return false
   const { target, close } = opened
-  if (stored === undefined) store.begin({ request, selection }, NOTHING)
+  if (stored === undefined) store.begin({ request, selection, ...log.identity }, NOTHING)
   const job = new ReplayJob({
     reader,
     selection,
@@ -156,7 +163,7 @@ async function runReplay(
     rate: flags.rate,
     onRefusal: flags.onRefusal,
     from: stored?.position,
-    save: (position, failures) => store.save(position, failures),
+    save: (position, failures) => store.save(epochs.with(position), failures),
   })
   signal.addEventListener("abort", () => void job.cancel(), { once: true })
   using display = displayReplay(name, job, notes, flags.json === true)
@@ -204,6 +211,37 @@ function resumable(
   throw new HooklineError(
     "usage",
     `${name} is an interrupted replay of other records, from ${from} to ${to}; choose another --name, or drop that one with --restart`,
+  )
+}
+
+interface FoundLog {
+  readonly identity: LogIdentity
+  readonly held: readonly OffsetRange[]
+}
+
+async function identify(reader: LogReader, topic: string): Promise<FoundLog> {
+  const held = await reader.ranges(topic)
+  const clusterId = await reader.clusterId()
+  const topicId = await reader.topicId?.(topic)
+  return {
+    identity: { ...(clusterId !== undefined && { clusterId }), ...(topicId !== undefined && { topicId }) },
+    held,
+  }
+}
+
+/** Offsets of a range mean other records in another log. @throws HooklineError `usage` */
+function checkAgrees(
+  epochs: TopicEpochs,
+  stored: Stored<About>,
+  { identity, held }: FoundLog,
+  name: string,
+): void {
+  const agreed = agreeWith(epochs, held, stored, identity)
+  if (agreed.kind === "agreed" && agreed.setBack.length === 0) return
+  const now = agreed.kind === "agreed" ? "an earlier copy of the log" : agreed.kind
+  throw new HooklineError(
+    "usage",
+    `${name} is an interrupted replay, and ${now} is in the place of the one whose records it has read; begin it anew with --restart, and choose what to replay by time or offset`,
   )
 }
 

@@ -64,7 +64,7 @@ describe("all events are delivered, in order,", () => {
       await receiver.offset(posted - 1)
       await post(service, 5)
       posted += 5
-      await receiver.offset(posted - 3)
+      await receiver.reached(posted - 3)
       forwarding.signal(signal)
       expect(await forwarding.exited).toBe(signal === "SIGKILL" ? "SIGKILL" : 0)
       // the laptop sleeps

@@ -35,7 +35,12 @@ export class Receiver implements AsyncDisposable {
     while (this.all.length < count) await this.#changed.promise
   }
 
-  /** Resolves when the record of this offset has come. */
+  /** Resolves when the record of this offset, or a later one, is the last that has come. */
+  async reached(offset: number): Promise<void> {
+    while ((this.all.at(-1)?.offset ?? -1) < offset) await this.#changed.promise
+  }
+
+  /** Resolves while the record of this offset is the last that has come: nothing may follow it meanwhile. */
   async offset(offset: number): Promise<void> {
     while (this.all.at(-1)?.offset !== offset) await this.#changed.promise
   }

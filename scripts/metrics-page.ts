@@ -54,6 +54,7 @@ function declaredMetrics(): MetricRegistry["all"] {
     impaired: () => [],
     stores: () => [],
     waiting: () => [],
+    droppedKeys: () => [],
     spools: () => [],
     logs: () => [],
   })

@@ -29,6 +29,8 @@ export interface KeyStore {
   useJournal?(journal: KeyJournal): void
   /** Claims that wait for another process. */
   waiting?(): number
+  /** Keys that were dropped since the store was opened, whose records the log does not have. */
+  dropped?(): number
   /** Whether keys can be claimed now; if not, why. */
   ready(): true | string
   /** Stores what is left, where possible, and closes files and connections. */

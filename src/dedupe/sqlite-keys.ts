@@ -43,6 +43,7 @@ export class SqliteKeys implements KeyStore {
   readonly #writes: KeyWrites
   /** Why the journal can't be read; undefined: it can, is being read, or there is none. */
   #journalProblem: string | undefined
+  #dropped = 0
   readonly #sweep: () => void
   #trimming: Timer | undefined
   #closing: Promise<void> | undefined
@@ -114,6 +115,10 @@ export class SqliteKeys implements KeyStore {
 
   release(): void {}
 
+  dropped(): number {
+    return this.#dropped
+  }
+
   ready(): true | string {
     return this.#closing === undefined ? (this.#writer.problem ?? true) : `${this.#title} is closing`
   }
@@ -151,6 +156,7 @@ export class SqliteKeys implements KeyStore {
     const found = await journal.lost(places)
     if (found.lost.length === 0 && places.every(({ gaps }) => gaps >= found.gaps)) return keys
     const dropped = await answerOf(this.#writer, "drop", found)
+    this.#dropped += dropped
     if (dropped > 0)
       this.#log.warn(
         { keys: dropped },

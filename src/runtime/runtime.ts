@@ -93,6 +93,8 @@ export class Runtime implements ReloadableApplication, Running {
       impaired: () => runtime.#stateInTurn().impaired,
       stores: () => runtime.#stateInTurn().stores.map(([name, problem]) => [name, problem === undefined]),
       waiting: () => [...storesOf(runtime.active.pipelines)].map(([name, keys]) => [name, keys.waiting()]),
+      droppedKeys: () =>
+        [...storesOf(runtime.active.pipelines)].map(([name, keys]) => [name, keys.store.dropped?.() ?? 0]),
       spools: () => spoolsOf(runtime.active.connections),
       logs: () => logsOf(runtime.active.connections),
     })

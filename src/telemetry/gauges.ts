@@ -13,6 +13,8 @@ export interface Observed {
   stores(): Iterable<readonly [name: string, ready: boolean]>
   /** Duplicates that wait for the outcome of the first event of their key, by store. */
   waiting(): Iterable<readonly [name: string, events: number]>
+  /** Keys that were dropped, since the log does not have their records, by store. */
+  droppedKeys(): Iterable<readonly [name: string, keys: number]>
   /** By connection id. */
   spools(): Iterable<readonly [id: string, state: SpoolGauges]>
   /** Embedded logs, by connection id. */
@@ -145,6 +147,12 @@ const GAUGES = [
   ...gaugesOf("store", (observed) => observed.waiting(), {
     deduplicator_waiting_events: [
       "Duplicates waiting for the outcome of the first event of their key.",
+      Number,
+    ],
+  }),
+  ...gaugesOf("store", (observed) => observed.droppedKeys(), {
+    deduplicator_dropped_keys: [
+      "Keys that were dropped since the start, whose records the log does not have: another log, an earlier copy or a rescued one had taken its place.",
       Number,
     ],
   }),

@@ -106,6 +106,7 @@ test("gauges are read at each scrape", async () => {
     impaired: () => [["log", ready ? [] : [HALF, HALF]]],
     stores: () => [["data", ready]],
     waiting: () => [["data", 3]],
+    droppedKeys: () => [["data", 4]],
     spools: () => [],
   })
   expect(await linesOf(metrics, "hookline_in_flight")).toEqual([
@@ -121,6 +122,9 @@ test("gauges are read at each scrape", async () => {
   ])
   expect(await linesOf(metrics, "hookline_deduplicator_waiting_events")).toEqual([
     'hookline_deduplicator_waiting_events{store="data"} 3',
+  ])
+  expect(await linesOf(metrics, "hookline_deduplicator_dropped_keys")).toEqual([
+    'hookline_deduplicator_dropped_keys{store="data"} 4',
   ])
   const impaired = async () => [
     ...(await linesOf(metrics, "hookline_impaired_topics")),

@@ -301,6 +301,10 @@ test.each([
       msg.startsWith("the log does not have the records of these keys"),
     )
     expect(dropped).toMatchObject({ keys: ids.length - had.length })
+    const metrics = await (await fetch(`${service.adminUrl}/metrics`)).text()
+    expect(/^hookline_deduplicator_dropped_keys\{[^}]*\} (\d+)$/m.exec(metrics)![1]).toBe(
+      `${ids.length - had.length}`,
+    )
     await service.stop()
     const all = await inLog()
     expect(all).toHaveLength(ids.length)

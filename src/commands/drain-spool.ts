@@ -78,14 +78,11 @@ async function untilEmpty(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { records: total } = spool.spool()
-  const bar = total > 0 ? startProgressBar(total) : undefined
+  using bar = total > 0 ? startProgressBar(total) : undefined
   for (;;) {
     const { records, outage } = spool.spool()
     bar?.update(total - records)
-    if (records === 0 || signal.aborted || steadyMs() >= deadlineMs) {
-      bar?.stop()
-      return outage
-    }
+    if (records === 0 || signal.aborted || steadyMs() >= deadlineMs) return outage
     await Bun.sleep(POLL_MS)
   }
 }

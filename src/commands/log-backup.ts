@@ -86,9 +86,7 @@ function copyDatabases(kept: readonly KeptFile[], target: string): BackupFile[] 
   for (const log of logs) log.copyTables()
   const sizes = sources.map(({ location }) => (location.kind === "log" ? 0 : statSync(location.file).size))
   const total = [...sizes, ...logs.map(({ bytes }) => bytes)].reduce((sum, bytes) => sum + bytes, 0)
-  const bar = startProgressBar(total, {
-    format: "{bar} {percentage}% | {duration_formatted}, {eta_formatted} to go",
-  })
+  using bar = startProgressBar(total, (_, timing) => timing)
   for (const [at, copy] of all.entries()) {
     if (copy.location.kind === "log") continue
     copy.copyTables()

@@ -78,7 +78,7 @@ function rescue(location: DatabaseLocation, target: string): Omit<Rescued, "file
 function rescueOnlySpool(location: DatabaseLocation, target: string): Rescued {
   const from = resolve(location.file)
   const file = basename(from)
-  const bar = startProgressBar(statSync(from).size)
+  using bar = startProgressBar(statSync(from).size)
   const { hasLostQuarantined, ...rescued } = rescueSpool(location, join(target, file), (bytes) =>
     bar?.increment(bytes),
   )
@@ -96,7 +96,7 @@ function rescueWithFiles(directory: string, target: string): Rescued {
   const lost: UnreadRecords[] = []
   using copy = new LogCopy(directory, logIn(target).file, "rescue")
   copy.copyTables()
-  const bar = startProgressBar(copy.bytes)
+  using bar = startProgressBar(copy.bytes)
   copy.copyRecords(
     (bytes) => bar?.increment(bytes),
     (records) => lost.push(records),

@@ -1,20 +1,20 @@
-import type { SingleBar } from "cli-progress"
 import type { ReplayJob } from "../replay/job.ts"
 import type { ReplayFailure, ReplayProgress } from "../replay/progress.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
-import { startProgressBar } from "./progress-bar.ts"
+import { type ProgressBar, startProgressBar, toSpan } from "./progress-bar.ts"
 import type { WaitingNotes } from "./waiting.ts"
 import { counted } from "../config/file/nearest.ts"
 import { say } from "./say.ts"
 
-const FORMAT = "{bar} {percentage}% | {value} of {total} | {rate}/s | {left}"
 const UPDATE_MS = 250
 
 /** Shows a replay: its progress on a terminal, what it waits for, and a summary at the end. */
 export function displayReplay(name: string, job: ReplayJob, notes: WaitingNotes, asJson: boolean) {
   const before = job.progress().replayed
   const startedMs = performance.now()
-  let bar: SingleBar | undefined
+  let bar: ProgressBar | undefined
+  let pace = ""
+  let left = ""
   let shownProblem: string | undefined
 
   const update = (): void => {
@@ -27,9 +27,10 @@ export function displayReplay(name: string, job: ReplayJob, notes: WaitingNotes,
       notes.note(problem)
       shownProblem = problem
     }
-    bar ??= startProgressBar(offsets, { format: FORMAT, payload: { rate: "-", left: "" } })
-    const left = remainingMs === undefined ? "" : `${toSpan(remainingMs)} left`
-    bar?.update(passed, { rate: Math.round(perSecond), left })
+    pace = `${Math.round(perSecond)}/s`
+    left = remainingMs === undefined ? "" : `${toSpan(remainingMs)} left`
+    bar ??= startProgressBar(offsets, (value) => `${value} of ${offsets} | ${pace} | ${left}`)
+    bar?.update(passed)
   }
   const timer = setInterval(update, UPDATE_MS)
   const dispose = (): void => {
@@ -45,7 +46,8 @@ export function displayReplay(name: string, job: ReplayJob, notes: WaitingNotes,
     },
     /** Prints the summary. */
     end(): void {
-      bar?.update(job.progress().passed, { left: "" })
+      left = ""
+      bar?.update(job.progress().passed)
       dispose()
       const { state, offsets, passed, replayed, failed, missed, failures, problem } = job.progress()
       const seconds = (performance.now() - startedMs) / 1000
@@ -78,14 +80,4 @@ export function printRefused(
 ): void {
   for (const { partition, offset, reason } of failures)
     console.error(escapeControls(`refused: partition ${partition}, offset ${offset}: ${reason}`))
-}
-
-/** `45 s`, `3 min 20 s`, `2 h 5 min` */
-function toSpan(ms: number): string {
-  const seconds = Math.ceil(ms / 1000)
-  if (seconds < 60) return `${seconds} s`
-  const minutes = Math.floor(seconds / 60)
-  return minutes < 60
-    ? `${minutes} min ${seconds % 60} s`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }

@@ -105,21 +105,17 @@ export async function send(target: string, flags: SendFlags): Promise<void> {
 
   using interruption = new Interruption()
   const { signal } = interruption
-  const bar = pace.count > 1 ? startProgressBar(pace.count) : undefined
-  try {
-    const onAnswer = (): void => bar?.increment()
-    const beganMs = Date.now()
-    const results = await sendEvents(next, pace, { signal, onAnswer, tls: pipeline?.tls })
-    bar?.stop()
-    const isKnown = pipeline !== undefined && sent.length <= MOST_STORED && allAccepted(results)
-    const stored = isKnown ? await pipeline.stored(sent, beganMs - CLOCK_MS) : []
-    const all = { ...results, stored, pipeline: pipeline?.id }
-    const shown = flags.json === true ? toJson(all, concealer(settings)) : summarize(all, concealer(settings))
-    console.log(escapeControls(withoutHidden(shown)))
-    process.exitCode = allAccepted(results) && !signal.aborted ? 0 : 1
-  } finally {
-    bar?.stop()
-  }
+  using bar = pace.count > 1 ? startProgressBar(pace.count) : undefined
+  const onAnswer = (): void => bar?.increment()
+  const beganMs = Date.now()
+  const results = await sendEvents(next, pace, { signal, onAnswer, tls: pipeline?.tls })
+  bar?.stop()
+  const isKnown = pipeline !== undefined && sent.length <= MOST_STORED && allAccepted(results)
+  const stored = isKnown ? await pipeline.stored(sent, beganMs - CLOCK_MS) : []
+  const all = { ...results, stored, pipeline: pipeline?.id }
+  const shown = flags.json === true ? toJson(all, concealer(settings)) : summarize(all, concealer(settings))
+  console.log(escapeControls(withoutHidden(shown)))
+  process.exitCode = allAccepted(results) && !signal.aborted ? 0 : 1
 }
 
 /** Of so many events it is said where they are. */

@@ -1,11 +1,13 @@
 /**
- * Compiles what is published: `dist/` with modules, types and source maps, by tsc; the admin page; `hookline/verify`, for all
- * runtimes; and what other resolvers than Bun's load of the rest, which says where Bun is missing that it is needed.
+ * Compiles what is published: `dist/` with modules, types and source maps, by tsc; the admin page; the SDKs of build-sdks.ts;
+ * `hookline/verify`, for all runtimes; and what other resolvers than Bun's load of the rest, which says where Bun is missing
+ * that it is needed.
  *
  * Run it with `npm run build`; `npm pack` does.
  */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { buildSdks } from "./build-sdks.ts"
 import { buildVerify } from "./build-verify.ts"
 import { builtPageModule } from "./built-page.ts"
 
@@ -31,6 +33,7 @@ for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
   writeFileSync(file, text.replace(/((?:from|import\()\s*"\.[^"]*)\.ts"/g, '$1.js"'))
 }
 
+await buildSdks(dist)
 await buildVerify(join(dist, "verify/anywhere"))
 
 // with its source map, which is that of what bundles it

@@ -1,8 +1,8 @@
-import { join } from "node:path"
 import { enterFolder } from "./commands/folder.ts"
 import { holdHangups } from "./commands/interruption.ts"
 import { printedError } from "./commands/printed-error.ts"
 import { FAULTS, HooklineError } from "./errors.ts"
+import { missingPackage } from "./process/missing-package.ts"
 import { Unanswered } from "./process/regular-file.ts"
 
 // No import above reaches a package: where one is missing, this module still runs and says what to do.
@@ -40,23 +40,6 @@ try {
 
 /** The error of an import that fails since node_modules is not what package.json asks for; undefined: it is another one. */
 function wronglyInstalled(error: unknown): HooklineError | undefined {
-  if (!(error instanceof Error) || !isOfPackage(error)) return undefined
-  const folder = join(import.meta.dir, "..")
-  const remedy = folder.includes("/node_modules/")
-    ? "Install Hookline again"
-    : `Run 'npm install' in ${folder} (delete its node_modules before, if another tool made it)`
-  return new HooklineError(
-    "unavailable",
-    `hookline: ${error.message.replace(/\.$/, "")}. ${remedy} (package_missing).`,
-  )
-}
-
-/** Whether an import failed for a package or a name that it exports, not for a module of Hookline. */
-function isOfPackage(error: Error): boolean {
-  if (error instanceof ResolveMessage)
-    return !error.specifier.startsWith(".") || error.referrer.includes("/node_modules/")
-  return (
-    error instanceof SyntaxError &&
-    /^(?:Export named .* not found|Missing 'default' export) in module .*\/node_modules\//.test(error.message)
-  )
+  const missing = missingPackage(error)
+  return missing === undefined ? undefined : new HooklineError("unavailable", `hookline: ${missing}`)
 }

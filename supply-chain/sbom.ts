@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { ROOT } from "./packages.ts"
+import { bundledDependencies, type Dependencies, packagesOfUsers, readLock, ROOT } from "./packages.ts"
 
 interface Bom {
   serialNumber?: string
@@ -15,47 +15,37 @@ interface Component {
   externalReferences?: readonly unknown[]
 }
 
+/** The part of package.json, and of its entry in package-lock.json, that says what is installed. */
 interface Manifest {
-  name: string
-  devDependencies?: unknown
-  workspaces?: unknown
-}
-
-interface Lock {
-  packages: {
-    [path: string]: {
-      dev?: boolean
-      devOptional?: boolean
-      link?: boolean
-      devDependencies?: unknown
-      workspaces?: unknown
-    }
-  }
+  readonly name?: string
+  readonly dependencies?: Dependencies
+  readonly devDependencies?: Dependencies | undefined
+  readonly workspaces?: unknown
 }
 
 /**
- * The software bill of materials of a production installation, as `npm sbom` makes it of package-lock.json: CycloneDX, without
- * what differs from one run, folder or npm to another.
+ * The software bill of materials of what users have, as `npm sbom` makes it of package-lock.json: CycloneDX, without what differs
+ * from one run, folder or npm to another.
  */
 export function renderSbom(): string {
-  const manifest = read("package.json") as Manifest
-  delete manifest.devDependencies
-  delete manifest.workspaces
-  const lock = read("package-lock.json") as Lock
-  delete lock.packages[""]!.devDependencies
-  delete lock.packages[""]!.workspaces
-  // with `--omit dev` npm leaves packages out that a dependency shares with a development dependency
-  for (const [path, { dev, devOptional, link }] of Object.entries(lock.packages)) {
-    // a workspace of this checkout is built into the package
-    const isWorkspace = link === true || !(path === "" || path.startsWith("node_modules/"))
-    if (dev === true || devOptional === true || isWorkspace) delete lock.packages[path]
-  }
+  const lock = readLock()
+  const bundled = bundledDependencies(lock)
+  // as if what is bundled were installed
+  const withBundled = (manifest: Manifest): Manifest => ({
+    ...manifest,
+    dependencies: { ...manifest.dependencies, ...bundled },
+    devDependencies: undefined,
+    workspaces: undefined,
+  })
+  const manifest = withBundled(JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Manifest)
+  const entries = packagesOfUsers().map(({ path }) => [path, lock.packages[path]] as const)
+  const packages = { "": withBundled(lock.packages[""]!), ...Object.fromEntries(entries) }
 
-  const bom = sbomOf(manifest, lock)
+  const bom = sbomOf(manifest, { ...lock, packages })
   delete bom.serialNumber
   delete bom.metadata.timestamp
   delete bom.metadata.tools
-  bom.metadata.component.name = manifest.name
+  bom.metadata.component.name = manifest.name!
   for (const component of [bom.metadata.component, ...bom.components]) {
     delete component.properties
     if (component.externalReferences?.length === 0) delete component.externalReferences
@@ -63,9 +53,7 @@ export function renderSbom(): string {
   return `${JSON.stringify(bom, null, 2)}\n`
 }
 
-const read = (file: string): unknown => JSON.parse(readFileSync(join(ROOT, file), "utf8"))
-
-function sbomOf(manifest: Manifest, lock: Lock): Bom {
+function sbomOf(manifest: object, lock: object): Bom {
   const folder = mkdtempSync(join(tmpdir(), "hookline-sbom-"))
   try {
     writeFileSync(join(folder, "package.json"), JSON.stringify(manifest))

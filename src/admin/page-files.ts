@@ -1,3 +1,4 @@
+import { missingPackage } from "../process/missing-package.ts"
 import { builtPage } from "./built-page.ts"
 
 /** A file of the admin page. */
@@ -22,18 +23,18 @@ export const PAGE_HEADERS = {
   "Cross-Origin-Resource-Policy": "same-origin",
 } as const
 
-let files: Promise<ReadonlyMap<string, PageFile>> | undefined
+let made: Promise<ReadonlyMap<string, PageFile>> | undefined
 
 /**
  * The page's files by their path, `/` and `/assets/page-<hash>.js` among them; they are made at the first call, and at the
  * next one after a failure.
  */
 function pageFiles(): Promise<ReadonlyMap<string, PageFile>> {
-  files ??= load().catch((error: unknown) => {
-    files = undefined
+  made ??= load().catch((error: unknown) => {
+    made = undefined
     throw error
   })
-  return files
+  return made
 }
 
 async function load(): Promise<ReadonlyMap<string, PageFile>> {
@@ -48,7 +49,9 @@ async function load(): Promise<ReadonlyMap<string, PageFile>> {
 
 /** A response with a file of the page, compressed if the client accepts gzip; undefined: no file has that path. */
 export async function answerWithPage(path: string, request: Request): Promise<Response | undefined> {
-  const file = (await pageFiles()).get(path)
+  const files = await pageFiles().catch(withoutPackages)
+  if (files instanceof Response) return files
+  const file = files.get(path)
   if (file === undefined) return undefined
   const isGzipped = acceptsGzip(request)
   const headers = {
@@ -59,6 +62,17 @@ export async function answerWithPage(path: string, request: Request): Promise<Re
     "Cache-Control": file.isImmutable ? "public, max-age=31536000, immutable" : "no-cache",
   }
   return new Response(isGzipped ? file.gzipped : file.bytes, { headers })
+}
+
+/** The answer of a checkout without the packages that the page is made of. Whoever reads it need not know its folder. */
+function withoutPackages(error: unknown): Response {
+  if (missingPackage(error) === undefined) throw error
+  const remedy = "run 'npm install' in Hookline's folder, without --omit=dev (package_missing)"
+  const headers = { ...PAGE_HEADERS, "Content-Type": "text/plain; charset=utf-8" }
+  return new Response(`the packages of the admin page are not installed: ${remedy}\n`, {
+    status: 503,
+    headers,
+  })
 }
 
 export const acceptsGzip = ({ headers }: Request): boolean =>

@@ -1,5 +1,3 @@
-import { fromJsonSchema, McpServer, type CallToolResult } from "@modelcontextprotocol/server"
-import { serveStdio } from "@modelcontextprotocol/server/stdio"
 import manifest from "../../package.json" with { type: "json" }
 import { Type, type ObjectShape, type Shape, type Static } from "../admin/api/shape.ts"
 import {
@@ -15,6 +13,7 @@ import {
   SendResult,
   TopicOverview,
 } from "../admin/api/shapes.ts"
+import { type CallToolResult, fromJsonSchema, McpServer, serveStdio } from "./mcp-sdk.ts"
 import { RunningService } from "./running-service.ts"
 
 /** What `hookline mcp` offers: requests to the admin API, each under a name of its own. */

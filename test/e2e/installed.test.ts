@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test"
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { runToEnd, type Ended } from "../support/child.ts"
-import { folderOfTests } from "../support/hookline.ts"
+import { folderOfTests, startHookline } from "../support/hookline.ts"
+import manifest from "../../package.json" with { type: "json" }
+import consoleManifest from "../../console/package.json" with { type: "json" }
 
 // A checkout whose node_modules is not what `npm install` makes of its package.json.
 
@@ -10,10 +12,10 @@ const root = join(import.meta.dir, "../..")
 const folder = folderOfTests()
 
 /** A copy of the checkout's program at a path. */
-function copyTo(path: string): string {
+function copyTo(path: string, ...more: readonly string[]): string {
   const home = join(folder.path, path)
   mkdirSync(home, { recursive: true })
-  for (const name of ["bin", "src", "package.json"])
+  for (const name of ["bin", "src", "package.json", ...more])
     cpSync(join(root, name), join(home, name), { recursive: true })
   return home
 }
@@ -52,6 +54,57 @@ describe("a package that is missing, or is of another version, is answered by wh
     )
     expect(stderr.split("\n")).toHaveLength(2)
     expect(status).toBe(69)
+  })
+})
+
+describe("with `npm install --omit=dev`, which brings neither the page's packages nor the SDKs'", () => {
+  const home = copyTo("omitted", "console")
+  const development = Object.keys({ ...manifest.devDependencies, ...consoleManifest.devDependencies })
+  const omitted = new Set(development.map((name) => name.split("/")[0]!))
+  for (const name of readdirSync(join(root, "node_modules")))
+    if (!name.startsWith(".") && !omitted.has(name))
+      link(join(root, "node_modules", name), join(home, "node_modules", name))
+  const configuration = `[connection:log]
+directory = log
+[pipeline:webhooks:WebHookSource]
+host = 127.0.0.1
+port = 0
+[pipeline:webhooks:BrokerSink]
+topic = webhooks
+[admin]
+listen = 127.0.0.1:0
+`
+
+  test("it serves, and the page's address says what to do", async () => {
+    const program = [join(home, "bin/hookline")]
+    await using running = await startHookline(configuration, { folder: folder.make("serving"), program })
+    const posted = await fetch(running.urls["webhooks"]!, { method: "POST", body: "{}" })
+    expect(posted.status).toBe(200)
+    const page = await fetch(running.adminUrl!)
+    expect(await page.text()).toBe(
+      "the packages of the admin page are not installed: run 'npm install' in Hookline's folder, without --omit=dev (package_missing)\n",
+    )
+    expect(page.status).toBe(503)
+  })
+
+  test("mcp and AWS_MSK_IAM name the package and what to do", async () => {
+    const remedy = `. Run 'npm install' in ${home} (delete its node_modules before, if another tool made it) (package_missing).`
+    const mcp = await runCopy(home, ["mcp", "-c", "pipelines.conf"])
+    expect(mcp.stderr).toContain("'@modelcontextprotocol/server'")
+    expect(mcp.stderr).toEndWith(`${remedy}\n`)
+    expect(mcp.status).toBe(69)
+    const connection = `[connection:kafka]
+bootstrap_servers = 127.0.0.1:1
+security_protocol = sasl_ssl
+sasl_mechanism = AWS_MSK_IAM
+sasl_aws_region = eu-west-1
+`
+    const file = join(folder.make("msk"), "pipelines.conf")
+    await Bun.write(file, connection + configuration.replace(/^.*\n.*\n/, ""))
+    const { stdout } = await runCopy(home, ["check", "--connect", "-c", file])
+    const line = stdout.split("\n").find((it) => it.startsWith("connection kafka: AWS credentials"))
+    expect(line).toStartWith("connection kafka: AWS credentials (eu-west-1): Cannot find package '@aws-sdk/")
+    expect(line).toEndWith(remedy)
   })
 })
 

@@ -184,7 +184,8 @@ test("the package has compiled modules, each with its types and source map, and 
   const sources = files.filter((it) => it.endsWith(".test.js") || /(?<!\.d)\.ts$/.test(it))
   expect(sources).toEqual(sources.filter((it) => it.startsWith("examples/")))
   for (const file of files.filter((it) => it.startsWith("dist/") && it.endsWith(".js"))) {
-    if (file === "dist/needs-bun.js") continue
+    // bundles of SDKs have no types, which would name packages that are not installed
+    if (file === "dist/needs-bun.js" || file.endsWith("-sdk.js")) continue
     expect(files).toContain(file.replace(/\.js$/, ".d.ts"))
     // put in place of the module that bundles them: the page's files, and what runs everywhere
     if (file === "dist/admin/built-page.js" || file.startsWith("dist/verify/anywhere/")) continue
@@ -453,6 +454,61 @@ listen = off
   child.kill("SIGTERM")
   expect(await child.exited).toBe(0)
   expect(JSON.parse(await succeed([command, "tail", "hooks"], project))).toMatchObject({ a: 1 })
+})
+
+test("whoever installs it has at most 60 packages, itself among them, and none of those that are bundled", async () => {
+  const user = folder.make("user")
+  await succeed(["npm", "install", "--prefix", user, "--prefer-offline", tarball], user)
+  const lock = readFileSync(join(user, "node_modules/.package-lock.json"), "utf8")
+  const { packages } = JSON.parse(lock) as { packages: { [path: string]: unknown } }
+  const names = Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, ""))
+  expect(names).toContain("hookline")
+  expect(names.filter((it) => /^(?:@aws-sdk|@smithy|@modelcontextprotocol|zod|preact)\b/.test(it))).toEqual(
+    [],
+  )
+  expect(names.length).toBeLessThanOrEqual(60)
+})
+
+test("the installed command line serves the Model Context Protocol, and finds AWS's credentials wherever they are", async () => {
+  const command = join(project, "node_modules/.bin/hookline")
+  const here = folder.make("sdks")
+  await Bun.write(join(here, "mcp.conf"), "[connection:log]\ndirectory = data\n")
+  const clientInfo = { name: "test", version: "1" }
+  const messages = [
+    {
+      id: 1,
+      method: "initialize",
+      params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo },
+    },
+    { method: "notifications/initialized" },
+    { id: 2, method: "tools/call", params: { name: "requests", arguments: { limit: "many" } } },
+  ]
+  const input = messages.map((it) => `${JSON.stringify({ jsonrpc: "2.0", ...it })}\n`).join("")
+  const answers = (await succeed([command, "mcp", "-c", "mcp.conf"], here, input)).trim().split("\n")
+  expect(answers.map((it) => JSON.parse(it) as unknown)).toEqual([
+    expect.objectContaining({
+      result: expect.objectContaining({ serverInfo: { name: "hookline", version: manifest.version } }),
+    }),
+    expect.objectContaining({
+      result: {
+        isError: true,
+        content: [expect.objectContaining({ text: expect.stringContaining("limit must be") })],
+      },
+    }),
+  ])
+
+  // the tests of the module, with the bundle in the place of the packages
+  const preload = join(here, "preload.ts")
+  const bundle = JSON.stringify(join(installed, "dist/brokers/kafka/auth/aws-sdk.js"))
+  await Bun.write(
+    preload,
+    `import { plugin } from "bun"
+const resolve = () => (console.error("the bundle is taken"), { path: ${bundle} })
+plugin({ name: "bundle", setup: (build) => build.onResolve({ filter: /\\/aws-sdk\\.ts$/ }, resolve) })`,
+  )
+  const tests = "src/brokers/kafka/auth/msk-iam.test.ts"
+  const output = await succeed([process.execPath, "test", "--preload", preload, tests], root)
+  expect(output).toContain("the bundle is taken")
 })
 
 test("the installed command line is what a module of --components imports as hookline", async () => {

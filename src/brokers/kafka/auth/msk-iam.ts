@@ -1,11 +1,12 @@
-import type { HttpRequest } from "@smithy/core/protocols"
 import { within } from "../../../clock/clock.ts"
 import { parseEndpoint } from "../../../config/sections/endpoint.ts"
 import { OptionError } from "../../../errors.ts"
 import { fetchFailure, proxiedFetch } from "../../../outgoing/proxied-fetch.ts"
+import { missingPackage } from "../../../process/missing-package.ts"
 import type { KafkaOptions } from "../options.ts"
 import { AWS_CREDENTIALS_TIMEOUT_MS } from "../timeouts.ts"
 import { type AccessToken, TokenFailure, type TokenIssuer } from "./access-tokens.ts"
+import type { defaultProvider, HttpRequest } from "./aws-sdk.ts"
 
 /**
  * Tokens for the IAM authentication of Amazon MSK: a signed request to connect, as AWS's own signers make it,
@@ -28,20 +29,16 @@ export function mskIam(options: KafkaOptions): TokenIssuer {
     name,
     issue: () =>
       issue().catch((cause: unknown) => {
-        throw new TokenFailure(`${name}: ${fetchFailure(cause)}`, { cause })
+        throw new TokenFailure(`${name}: ${missingPackage(cause) ?? fetchFailure(cause)}`, { cause })
       }),
   }
 }
 
-type Credentials = Awaited<ReturnType<ReturnType<DefaultProvider>>>
-type DefaultProvider = (typeof import("@aws-sdk/credential-provider-node"))["defaultProvider"]
+type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>
 
 /** The SDK's own client ignores proxies. Containers and instances ask without it, at addresses that only they reach. */
 async function findCredentials(region: string): Promise<() => Promise<Credentials>> {
-  const [{ defaultProvider }, { buildQueryString, HttpResponse }] = await Promise.all([
-    import("@aws-sdk/credential-provider-node"),
-    import("@smithy/core/protocols"),
-  ])
+  const { buildQueryString, defaultProvider, HttpResponse } = await import("./aws-sdk.ts")
   const handle = async (request: HttpRequest, { abortSignal }: { abortSignal?: AbortSignal } = {}) => {
     const { protocol, hostname, port, path, query, method, headers, body } = request
     const url = `${protocol}//${hostname}${port === undefined ? "" : `:${port}`}${path}?${buildQueryString(query)}`
@@ -80,10 +77,7 @@ function noAnswer(): never {
 
 /** The token is the URL of a presigned GET, in base64url. */
 async function sign(credentials: Credentials, region: string): Promise<AccessToken> {
-  const [{ SignatureV4 }, { Sha256 }] = await Promise.all([
-    import("@smithy/signature-v4"),
-    import("@smithy/core/checksum"),
-  ])
+  const { Sha256, SignatureV4 } = await import("./aws-sdk.ts")
   const hostname = `kafka.${region}.amazonaws.com`
   const leftS = ((credentials.expiration?.getTime() ?? Number.POSITIVE_INFINITY) - Date.now()) / 1000
   const expiresIn = Math.floor(Math.min(leftS, MAX_LIFETIME_S))

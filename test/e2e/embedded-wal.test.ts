@@ -26,7 +26,7 @@ test("the WAL stays small while several processes read the log without a pause",
     { directory: folder.path, retention_bytes: 32 * MEBIBYTE },
     { log: pino({ level: "silent" }), metrics: { batch() {} } },
   )
-  const value = Buffer.alloc(4096, "x")
+  const value = Buffer.alloc(64 * 1024, "x")
   const publish = (): Promise<unknown> => broker.publish({ topic: "t", value }, steadyMs() + HANG_MS)
   await publish()
   const readers = Array.from({ length: 4 }, () =>
@@ -37,9 +37,9 @@ test("the WAL stays small while several processes read the log without a pause",
     await Promise.all(readers.map(({ stdout }) => stdout.getReader().read()))
     await Promise.all(
       Array.from({ length: 64 }, async () => {
-        for (let n = 0; n < 500; n++) {
+        for (let n = 0; n < 40; n++) {
           await publish()
-          if (n % 10 === 0) largest = Math.max(largest, statSync(join(folder.path, "log.sqlite-wal")).size)
+          largest = Math.max(largest, statSync(join(folder.path, "log.sqlite-wal")).size)
         }
       }),
     )

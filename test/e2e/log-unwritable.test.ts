@@ -12,6 +12,8 @@ import { mountSmallDisk } from "../support/small-disk.ts"
 import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 import { PROGRAM } from "../support/program.ts"
 
+/** Each line of the log names it, so that few lines fill a pipe and the memory before it. */
+const PIPELINE = "webhooks-".repeat(400)
 const root = temporaryFolder()
 const disk = mountSmallDisk(join(root.path, "small-disk"))
 afterAll(() => {
@@ -72,7 +74,9 @@ async function start(
   const configuration = configurationOf({ ...ON_LOG, port: port!, service })
   await Bun.write(
     join(folder, "pipelines.conf"),
-    configuration.replace(/listen = .*/, `listen = 127.0.0.1:${adminPort}`),
+    configuration
+      .replace(/listen = .*/, `listen = 127.0.0.1:${adminPort}`)
+      .replaceAll(":webhooks:", `:${PIPELINE}:`),
   )
   const child = Bun.spawn(endingWithThisProcess(...PROGRAM, "run", "-c", join(folder, "pipelines.conf")), {
     cwd: folder,

@@ -48,15 +48,12 @@ export function openTestBroker(
   return Object.assign(broker, { log, batches, [Symbol.asyncDispose]: () => broker.close() })
 }
 
-/** Waits until a condition holds, looking every few milliseconds. */
-export async function until(
-  what: string,
-  holds: () => boolean | Promise<boolean>,
-  everyMs = 5,
-): Promise<void> {
-  const end = steadyMs() + HANG_MS
+/** Waits until a condition holds: looks every 5 ms at first, and more seldom the longer that it waits, up to 100 ms. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const startMs = steadyMs()
   while (!(await holds())) {
-    if (steadyMs() > end) throw new Error(`after ${HANG_MS} ms still not: ${what}`)
-    await Bun.sleep(everyMs)
+    const waitedMs = steadyMs() - startMs
+    if (waitedMs > HANG_MS) throw new Error(`after ${HANG_MS} ms still not: ${what}`)
+    await Bun.sleep(Math.min(Math.max(5, waitedMs / 10), 100))
   }
 }

@@ -6,8 +6,6 @@ import { freePort } from "./ports.ts"
 import { redisUrl, sendOnce, startRedis, tlsSettings, type OwnRedis, type RedisTls } from "./redis.ts"
 
 const SENTINELS = 3
-/** How often they are asked what they know. */
-const EVERY_MS = 100
 const PASSWORD = "obviously-fake"
 const SENTINEL_PASSWORD = "obviously-fake-of-sentinels"
 
@@ -63,11 +61,7 @@ export async function startSentinels(folder: string, tls?: RedisTls, args: reado
     const [first] = found
     return found.every((port) => port === first) ? all.find((it) => portOf(it) === first) : undefined
   }
-  await until(
-    "the Sentinels know each other and both replicas",
-    async () => (await settled()) === master,
-    EVERY_MS,
-  )
+  await until("the Sentinels know each other and both replicas", async () => (await settled()) === master)
   return {
     url: `redis+sentinel://:${PASSWORD}@${addresses.join(",")}/main`,
     /** With the credentials of a user, and those of the Sentinels. */
@@ -80,7 +74,7 @@ export async function startSentinels(folder: string, tls?: RedisTls, args: reado
      */
     async failOver(): Promise<void> {
       let before: OwnRedis | undefined
-      await until("the Sentinels agree", async () => (before = await settled()) !== undefined, EVERY_MS)
+      await until("the Sentinels agree", async () => (before = await settled()) !== undefined)
       await before!.kill()
       const successor = async (): Promise<OwnRedis | undefined> => {
         const named = await Promise.all(sentinels.map(({ ask }) => ask("get-master-addr-by-name")))
@@ -89,15 +83,11 @@ export async function startSentinels(folder: string, tls?: RedisTls, args: reado
         return all.find((it) => portOf(it) === byMost && it !== before)
       }
       let latest: OwnRedis | undefined
-      await until(
-        "another one is the master",
-        async () => (latest = await successor()) !== undefined,
-        EVERY_MS,
-      )
+      await until("another one is the master", async () => (latest = await successor()) !== undefined)
       await before!.start()
       // its arguments may name another one
       await before!.send("REPLICAOF", "127.0.0.1", portOf(latest!))
-      await until("the failover is over", async () => (await settled()) !== undefined, EVERY_MS)
+      await until("the failover is over", async () => (await settled()) !== undefined)
     },
     processes: sentinels.map(({ process }) => process),
     async [Symbol.asyncDispose]() {

@@ -20,7 +20,13 @@ async function examine(scenario: Scenario): Promise<boolean> {
   const [violation] = outcome.violations
   if (violation === undefined) {
     if (job.isTold)
-      write({ seed: scenario.seed, hash: outcome.hash(), steps: outcome.steps, history: outcome.history() })
+      write({
+        simulation: scenario.simulation,
+        seed: scenario.seed,
+        hash: outcome.hash(),
+        steps: outcome.steps,
+        history: outcome.history(),
+      })
     return false
   }
   const smallest = job.isMinimised ? await minimise(simulation, scenario, job.finding) : scenario
@@ -36,10 +42,16 @@ async function examine(scenario: Scenario): Promise<boolean> {
   return true
 }
 
+function seedsOf([simulation, seeds]: readonly [simulation: string, seeds: number]): Scenario[] {
+  const { scenarioOf } = SIMULATIONS.get(simulation)!
+  return Array.from({ length: seeds }, (_, at) => scenarioOf(1 + at))
+}
+
 let runs = 0
 let failures = 0
-if (job.scenarios !== undefined) {
-  for (const scenario of job.scenarios) {
+const scenarios = job.scenarios ?? job.each?.flatMap(seedsOf)
+if (scenarios !== undefined) {
+  for (const scenario of scenarios) {
     runs++
     if (await examine(scenario)) failures++
   }

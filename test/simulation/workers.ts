@@ -29,6 +29,8 @@ export interface Job {
   readonly finding?: string | undefined
   /** Instead of seeds, of any simulation. */
   readonly scenarios?: readonly Scenario[] | undefined
+  /** Instead of them: how many seeds, from the first, of each simulation, all in one process. */
+  readonly each?: readonly (readonly [simulation: string, seeds: number])[] | undefined
   readonly isMinimised: boolean
   /** Whether the history of each run is wanted, also when it does not fail. */
   readonly isTold: boolean
@@ -48,6 +50,7 @@ export interface Failure {
 }
 
 interface Told {
+  readonly simulation: string
   readonly seed: number
   readonly hash: string
   readonly steps: number
@@ -60,15 +63,16 @@ export interface Result {
   readonly told: readonly Told[]
 }
 
-/** Runs a job in as many processes as there are processors, a part of the seeds in each. */
+/** Runs a job in as many processes as there are processors, a part of the seeds in each; scenarios and `each` in one. */
 export async function simulate(
-  job: Partial<Job> & (Pick<Job, "simulation"> | Pick<Required<Job>, "scenarios">),
+  job: Partial<Job> &
+    (Pick<Job, "simulation"> | Pick<Required<Job>, "scenarios"> | Pick<Required<Job>, "each">),
   processes = availableParallelism(),
 ): Promise<Result> {
   const from = job.from ?? 1
   const failures = job.scenarios?.length ?? 1
   const all = { simulation: "", to: from + 1, failures, isMinimised: false, isTold: false, ...job }
-  const count = job.scenarios === undefined ? Math.min(processes, all.to - from) : 1
+  const count = (job.scenarios ?? job.each) === undefined ? Math.min(processes, all.to - from) : 1
   const parts = Array.from({ length: count }, (_, at) => ({ ...all, from: from + at, stride: count }))
   const found = (await Promise.all(parts.map(findingsOf))).flat()
   return {

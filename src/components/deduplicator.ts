@@ -107,12 +107,12 @@ function deduplication(
     if (claim === "late") return unavailable("duplicate_pending")
     // without its store an event may be a duplicate
     if (claim !== "first") return unavailable("deduplicator_unavailable", claim.message)
-    const withRecord = keys.store.withRecord?.(key, Date.now() + windowMs)
+    const withRecord = keys.store.withRecord?.(key, windowMs)
     event.list?.keys.set(key, event)
     event.onSettled((outcome) => {
       event.list?.keys.delete(key)
-      const untilMs = outcome?.kind === "accepted" ? Date.now() + windowMs : undefined
-      const kept = keys.end(key, untilMs, deadlineMs, withRecord)
+      const knownMs = outcome?.kind === "accepted" ? windowMs : undefined
+      const kept = keys.end(key, knownMs, deadlineMs, withRecord)
       return kept instanceof Promise ? kept.then(count) : count(kept)
     })
     event.dedupeKey = withRecord

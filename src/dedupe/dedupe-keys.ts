@@ -45,22 +45,22 @@ export class DedupeKeys {
   /**
    * Ends the claim of a first event.
    *
-   * @param untilMs when the key expires, in milliseconds since 1970; undefined: the event was not published
+   * @param windowMs for how long the key is known from now on; undefined: the event was not published
    * @param withRecord as returned by the store's `withRecord`
    * @returns whether the key is durable
    */
   end(
     key: string,
-    untilMs: number | undefined,
+    windowMs: number | undefined,
     deadlineMs: number,
     withRecord?: DedupeKey,
   ): boolean | Promise<boolean> {
-    if (untilMs === undefined) {
+    if (windowMs === undefined) {
       if (withRecord?.isInDoubt === true) withRecord.known = (isCommitted) => this.#known(key, isCommitted)
       else this.#known(key, false)
       return true
     }
-    const added = this.store.add(key, untilMs, deadlineMs)
+    const added = this.store.add(key, windowMs, deadlineMs)
     if (added instanceof Promise) return added.finally(() => this.#lock.end(key))
     this.#lock.end(key)
     return added

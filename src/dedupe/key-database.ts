@@ -1,7 +1,9 @@
 // Hot path: every event of a pipeline with an embedded store passes here.
 import type { Database, Statement } from "bun:sqlite"
 import { join } from "node:path"
+import type { ClockReading, MachineTime } from "../clock/machine-clock.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
+import { createClock, KeptClock } from "../storage/kept-clock.ts"
 import { CHECKPOINT_BYTES, DurableDatabase } from "../storage/durable-database.ts"
 import type { KeyPlace, KnownPlace, LostKeys } from "../pipeline/record.ts"
 
@@ -9,18 +11,20 @@ import type { KeyPlace, KnownPlace, LostKeys } from "../pipeline/record.ts"
  * The file of dedupe keys, `marks.sqlite`, in WAL mode with synchronous=FULL:
  *
  *   marks
- *   id  key                     until  place  offset
- *   1   Zx0c…  (22 characters)  1795…  1      4711
- *   2   b81T…                   1795…  NULL   NULL
+ *   id      key                     until  place  offset
+ *   18822…  Zx0c…  (22 characters)  1795…  1      4711
+ *   18822…  b81T…                   1795…  NULL   NULL
  *
  *   places
  *   id  log    topic     partition  epoch     last  until  gaps
  *   1   Xk2…   webhooks  0          59702400  4711  1795…  0
  *
  * - `key` is 128 bits of a SHA-256 in base64url, see components/dedupe-key.ts.
- * - `until` is in milliseconds since 1970, when the key expires.
- * - `id` is the rowid, in order of addition: expired keys are deleted from the front. With several windows, keys of the short
- *   ones stay up to as long as those of the longest.
+ * - `until` is when the key expires, by the clock of the file (storage/kept-clock.ts): setting the time of day makes no key
+ *   expire earlier or later.
+ * - `id` is the rowid, in order of expiry: `until` times IDS_PER_MS and a number. Expired keys are deleted from the front, each
+ *   when its window is over, in whichever order they came. Keys of earlier versions are numbered from 1, in order of addition;
+ *   they are renumbered in slices.
  *
  * - `place` and `offset` are those of its event's record in the log of the folder; NULL: of another log, or not known. A log's
  *   epochs are those of brokers/embedded/log-epochs.ts. `last` and `until` are the largest of a place's keys, `gaps` how many of
@@ -40,6 +44,10 @@ const CACHE_KIBIBYTES = 16 * 1024
 const BYTES_PER_KEY = CHECKPOINT_BYTES / 2000
 /** Deleted at once, in about a millisecond. */
 const SLICE_KEYS = 500
+/** More than expire in any millisecond. */
+const IDS_PER_MS = 2 ** 20
+/** Those of earlier versions are below. */
+const FIRST_ID = 2 ** 40
 
 /** A key on its way into the file. @param place an index of the batch's places; -1: not known */
 export type PlacedKey = readonly [key: string, untilMs: number, place: number, offset: number]
@@ -59,23 +67,35 @@ export function dedupeFileIn(directory: string): DatabaseLocation {
 }
 
 export class KeyDatabase extends DurableDatabase {
+  readonly clock: KeptClock
   readonly #find: Statement<{ until: number }, [string]>
   readonly #insert: Statement
+  readonly #firstExpired: Statement<unknown, [number, number]>
+  readonly #deleteExpired: Statement
   readonly #note: Statement<{ id: number }, [string, string, number, number, number, number]>
 
-  constructor(location: DatabaseLocation) {
+  /** @param machine the time since the machine was started */
+  constructor(location: DatabaseLocation, machine?: MachineTime) {
     super(location, {
       pageBytes: PAGE_BYTES,
-      createTables: createKeyTables,
+      createTables(db) {
+        createKeyTables(db)
+        createClock(db, Date.now, machine)
+      },
     })
+    this.clock = this.load(() => new KeptClock(this.db, machine))
     this.db.run(`PRAGMA cache_size = -${CACHE_KIBIBYTES}`)
     this.#find = this.db.prepare("SELECT until FROM marks WHERE key = ?")
-    // an expired key moves to the end with its new time; a log's journal may have an older one
+    // an expired key moves to its new time; a log's journal may have an older one
     this.#insert = this.db.prepare(
-      `INSERT OR REPLACE INTO marks (key, until, place, offset)
-       SELECT ?1, max(?2, coalesce(until, 0)), coalesce(?3, place), coalesce(?4, offset)
-       FROM (SELECT 1) LEFT JOIN marks ON key = ?1`,
+      `INSERT OR REPLACE INTO marks (id, key, until, place, offset)
+       SELECT ${nextId("later")}, ?1, later, coalesce(?3, place), coalesce(?4, offset)
+       FROM (SELECT max(?2, coalesce(until, 0)) AS later, place, offset
+             FROM (SELECT 1) LEFT JOIN marks ON key = ?1)`,
     )
+    const expired = `SELECT id FROM marks WHERE id >= ${FIRST_ID} AND id < ? * ${IDS_PER_MS} ORDER BY id LIMIT ?`
+    this.#firstExpired = this.db.prepare(expired)
+    this.#deleteExpired = this.db.prepare(`DELETE FROM marks WHERE id IN (${expired})`)
     this.#note = this.db.prepare(
       `INSERT INTO places (log, topic, partition, epoch, last, until) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
        ON CONFLICT DO UPDATE SET last = max(last, ?5), until = max(until, ?6) RETURNING id`,
@@ -108,12 +128,12 @@ export class KeyDatabase extends DurableDatabase {
     },
 
     /** The places of keys that have not expired. */
-    places: (nowMs: number): readonly KnownPlace[] =>
+    places: (): readonly KnownPlace[] =>
       this.db
         .query<KnownPlace, [number]>(
           "SELECT id, log, topic, partition, epoch, last, gaps FROM places WHERE until >= ?",
         )
-        .all(nowMs),
+        .all(this.clock.now()),
 
     /** Deletes keys without a record. @returns how many */
     drop: ({ lost, gaps }: LostKeys): number => {
@@ -133,28 +153,58 @@ export class KeyDatabase extends DurableDatabase {
       return dropped
     },
 
-    /** Deletes a slice of the expired keys at the front. @returns whether there may be more */
-    trim: (nowMs: number): boolean => {
-      const [first] = this.#oldest(1)
-      if (first === undefined || first.until >= nowMs) return false
-      const slice = this.#oldest(SLICE_KEYS)
-      const kept = slice.findIndex(({ until }) => until >= nowMs)
-      const over = kept === -1 ? slice.length : kept
+    /** Deletes a slice of the expired keys. @returns whether there may be more */
+    trim: (): boolean => {
+      const nowMs = this.clock.now()
+      const old = this.#numbered(SLICE_KEYS)
+      const expired = this.#firstExpired.all(nowMs, 1)
+      if (old.length === 0 && expired.length === 0 && !this.clock.isDue) return false
+      let deleted = 0
       this.transact(() => {
-        this.db.query("DELETE FROM marks WHERE id <= ?").run(slice[over - 1]!.id)
+        for (const { id, until } of old) this.#renumber(id, until, nowMs)
+        deleted = this.#deleteExpired.run(nowMs, SLICE_KEYS).changes
         this.db.query("DELETE FROM places WHERE until < ?").run(nowMs)
       })
-      this.gathered(over * BYTES_PER_KEY)
-      return over === SLICE_KEYS
+      this.gathered((deleted + old.length) * BYTES_PER_KEY)
+      return deleted === SLICE_KEYS || old.length === SLICE_KEYS
     },
   }
 
-  #oldest(limit: number): { id: number; until: number }[] {
+  /** A reading of the clock. */
+  override state(): ClockReading {
+    return this.clock.reading
+  }
+
+  /** Saves the clock with whatever is committed. */
+  protected override transact(change: () => void): void {
+    super.transact(() => {
+      change()
+      this.clock.save()
+    })
+  }
+
+  /** The first keys of earlier versions. */
+  #numbered(limit: number): { id: number; until: number }[] {
     return this.db
-      .query<{ id: number; until: number }, [number]>("SELECT id, until FROM marks ORDER BY id LIMIT ?")
+      .query<{ id: number; until: number }, [number]>(
+        `SELECT id, until FROM marks WHERE id < ${FIRST_ID} ORDER BY id LIMIT ?`,
+      )
       .all(limit)
   }
+
+  /** Puts a key of an earlier version where it expires, or deletes it if it has. */
+  #renumber(id: number, untilMs: number, nowMs: number): void {
+    if (untilMs < nowMs) this.db.query("DELETE FROM marks WHERE id = ?").run(id)
+    else this.db.query(`UPDATE marks SET id = ${nextId("marks.until")} WHERE id = ?`).run(id)
+  }
 }
+
+/** The next id of those that expire at a time. */
+const nextId = (until: string): string =>
+  `coalesce(
+     (SELECT at.id + 1 FROM marks AS at WHERE at.id >= ${until} * ${IDS_PER_MS} AND at.id < (${until} + 1) * ${IDS_PER_MS}
+      ORDER BY at.id DESC LIMIT 1),
+     ${until} * ${IDS_PER_MS})`
 
 function createKeyTables(db: Database): void {
   db.run(

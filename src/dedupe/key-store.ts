@@ -9,8 +9,8 @@ export type KeyClaim =
   | "late"
 
 /**
- * Stores the keys of published events until they expire, in milliseconds since 1970. Deadlines are by the steady clock. Within
- * a process each key is claimed by one event at a time, see dedupe-keys.ts.
+ * Stores the keys of published events for a window, by a clock that setting the time of day does not change. Deadlines are by
+ * the steady clock. Within a process each key is claimed by one event at a time, see dedupe-keys.ts.
  */
 export interface KeyStore {
   /** Claims a key before its event is published. @throws HooklineError `unavailable`; the key is not claimed then */
@@ -20,11 +20,11 @@ export interface KeyStore {
    *
    * @returns whether the key is durable by the deadline; if not, the store continues to try
    */
-  add(key: string, untilMs: number, deadlineMs: number): Promise<boolean> | boolean
+  add(key: string, windowMs: number, deadlineMs: number): Promise<boolean> | boolean
   /** Gives up a claim: its event was not published. */
   release(key: string): void
   /** For a log in the store's folder: it commits a claimed key with its record. */
-  withRecord?(key: string, untilMs: number): DedupeKey
+  withRecord?(key: string, windowMs: number): DedupeKey
   /** Has claims wait for the keys in the journal of a log in the store's folder. */
   useJournal?(journal: KeyJournal): void
   /** Claims that wait for another process. */

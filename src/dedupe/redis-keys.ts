@@ -33,7 +33,7 @@ export class RedisKeys implements KeyStore {
   readonly #link: RedisLink
   readonly #name: string
   readonly #log: Logger
-  /** Keys that Redis has not acknowledged, with their expiry; sent again after a reconnection. */
+  /** Keys that Redis has not acknowledged, with their expiry by the steady clock; sent again after a reconnection. */
   readonly #unsaved = new Map<string, number>()
   readonly #send: RedisLink["send"] = (command, args) => this.#link.send(command, args)
   #waiting = 0
@@ -53,7 +53,7 @@ export class RedisKeys implements KeyStore {
 
   async claim(key: string, deadlineMs: number): Promise<KeyClaim> {
     const unsavedUntilMs = this.#unsaved.get(key)
-    if (unsavedUntilMs !== undefined && unsavedUntilMs >= Date.now()) return "duplicate"
+    if (unsavedUntilMs !== undefined && unsavedUntilMs >= steadyMs()) return "duplicate"
     const claim = await this.#before(deadlineMs, this.#tryToClaim(key, deadlineMs))
     if (claim !== undefined) return claim
     this.#waiting++
@@ -64,7 +64,8 @@ export class RedisKeys implements KeyStore {
     }
   }
 
-  async add(key: string, untilMs: number, deadlineMs: number): Promise<boolean> {
+  async add(key: string, windowMs: number, deadlineMs: number): Promise<boolean> {
+    const untilMs = steadyMs() + windowMs
     this.#unsaved.set(key, untilMs)
     try {
       await this.#before(deadlineMs, this.#save(key, untilMs, this.#send))
@@ -129,7 +130,7 @@ export class RedisKeys implements KeyStore {
   }
 
   async #save(key: string, untilMs: number, send: RedisLink["send"]): Promise<void> {
-    const leftMs = untilMs - Date.now()
+    const leftMs = untilMs - steadyMs()
     if (leftMs > 0) await send("SET", [PREFIX + key, PUBLISHED, "PX", String(Math.ceil(leftMs))])
     this.#unsaved.delete(key)
   }

@@ -1,6 +1,7 @@
 // Hot path: every event of a pipeline with an embedded store passes here.
 import { resolve } from "node:path"
 import { steadyMs } from "../clock/clock.ts"
+import { continuedFrom, type ClockReading } from "../clock/machine-clock.ts"
 import { sweepDeadlines } from "../clock/deadlines.ts"
 import { HooklineError } from "../errors.ts"
 import type { DedupeKey, JournaledKey, KeyJournal } from "../pipeline/record.ts"
@@ -19,6 +20,9 @@ import { KeyWrites } from "./key-writes.ts"
  * A log in the folder may have keys of an earlier process in its journal, which is read before the log adds others. Claims wait
  * meanwhile, and are refused with the log's reason while it is not open. Another journal, of a log that replaces the first one,
  * is read from its beginning.
+ *
+ * Keys expire by the clock of the file, which goes on here from a reading of the thread. Before the file is open nothing is
+ * claimed.
  *
  * While another process holds a lock, or the disk stalls, claims and writes are answered at their deadlines. After a failure
  * claims are refused, and unwritten keys stay in memory until the file is open again: no more come than were on their way.
@@ -41,6 +45,7 @@ export class SqliteKeys implements KeyStore {
   readonly #writer: DurableWriter<KeyDatabase>
   readonly #lookups: KeyLookups
   readonly #writes: KeyWrites
+  #now: () => number = Date.now
   /** Why the journal can't be read; undefined: it can, is being read, or there is none. */
   #journalProblem: string | undefined
   #dropped = 0
@@ -54,14 +59,22 @@ export class SqliteKeys implements KeyStore {
     this.#directory = resolve(directory)
     this.#title = location.title
     this.#log = log
-    this.#writer = new DurableWriter<KeyDatabase>(location, () => new KeyDatabase(location).close(), {
+    const probe = (): void => {
+      const database = new KeyDatabase(location)
+      this.#now = continuedFrom(database.clock.reading)
+      database.close()
+    }
+    this.#writer = new DurableWriter<KeyDatabase>(location, probe, {
       log,
       unopened,
       failed: (failure) => {
         this.#lookups.rejectAll(storeUnavailable(failure))
         this.#writes.refuseAll()
       },
-      recovered: () => this.#writes.write(),
+      recovered: (clock) => {
+        this.#now = continuedFrom(clock as ClockReading)
+        this.#writes.write()
+      },
     })
     this.#writes = new KeyWrites(this.#writer)
     this.#lookups = new KeyLookups(this.#writer, this.#title, (key, untilMs) =>
@@ -89,15 +102,17 @@ export class SqliteKeys implements KeyStore {
     return claim
   }
 
-  add(key: string, untilMs: number, deadlineMs: number): Promise<boolean> | boolean {
+  add(key: string, windowMs: number, deadlineMs: number): Promise<boolean> | boolean {
     const writes = this.#writes
+    const untilMs = this.#now() + windowMs
     if (writes.isJournaled(key) && this.#claimOf(writes.untilOf(key)) === "duplicate") return true
     const added = writes.add(key, untilMs, deadlineMs)
     if (added !== false) this.#sweep()
     return added
   }
 
-  withRecord(key: string, untilMs: number): DedupeKey {
+  withRecord(key: string, windowMs: number): DedupeKey {
+    const untilMs = this.#now() + windowMs
     return {
       directory: this.#directory,
       key,
@@ -152,7 +167,7 @@ export class SqliteKeys implements KeyStore {
   /** The journal's keys, once those without a record in the log are dropped. */
   async #readOnce(journal: KeyJournal): Promise<readonly JournaledKey[]> {
     const keys = await journal.read()
-    const places = await answerOf(this.#writer, "places", Date.now())
+    const places = await answerOf(this.#writer, "places")
     const found = await journal.lost(places)
     if (found.lost.length === 0 && places.every(({ gaps }) => gaps >= found.gaps)) return keys
     const dropped = await answerOf(this.#writer, "drop", found)
@@ -166,12 +181,12 @@ export class SqliteKeys implements KeyStore {
   }
 
   #claimOf(untilMs: number): KeyClaim {
-    return untilMs >= Date.now() ? "duplicate" : "first"
+    return untilMs >= this.#now() ? "duplicate" : "first"
   }
 
   #trimIn(ms: number): void {
     this.#trimming = setTimeout(() => {
-      this.#writer.do("trim", [Date.now()], (answer) => {
+      this.#writer.do("trim", [], (answer) => {
         if (this.#closing === undefined)
           this.#trimIn(answer.kind === "done" && answer.value ? TRIM_SLICE_MS : TRIM_MS)
       })

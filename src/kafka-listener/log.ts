@@ -3,6 +3,8 @@
  * consumers commit (`GroupChanges`), of which one write at a time is under way.
  */
 
+import type { ClockReading } from "../clock/machine-clock.ts"
+
 /** A partition of a topic. */
 export interface PartitionOf {
   readonly topic: { readonly id: number }
@@ -125,7 +127,7 @@ export interface KeptMember extends DescribedMember {
 
 /** What is kept of a group in addition to its offsets. */
 export interface GroupSnapshot {
-  /** When the last member left, or while there are none the last offset was committed; in ms since 1970. */
+  /** When the last member left, or while there are none the last offset was committed; in ms, by the clock of what is stored. */
   readonly changedMs: number
   readonly generation: number
   readonly protocolType: string
@@ -146,6 +148,8 @@ export interface CommittedOffset {
 export interface GroupChanges {
   /** The log that these are of; what is stored of another one is deleted. */
   readonly clusterId?: string
+  /** Of what is stored: the clock by which groups get older. */
+  readonly clock?: ClockReading
   readonly groups: readonly (readonly [groupId: string, state: GroupSnapshot | undefined])[]
   readonly offsets: readonly (readonly [
     groupId: string,

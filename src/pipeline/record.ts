@@ -35,7 +35,7 @@ export interface DedupeKey {
   /** The key store's folder. */
   readonly directory: string
   readonly key: string
-  /** Its expiry, in milliseconds since 1970. */
+  /** Its expiry, in milliseconds by the store's clock. */
   readonly untilMs: number
   /** Called when key and record are durable, with the key's id in the log's journal and, where that is known, the record's place. */
   readonly committed: (id: number, at?: RecordPlace) => void

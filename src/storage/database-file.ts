@@ -59,11 +59,11 @@ export function logIn(directory: string): DatabaseLocation {
 }
 
 /**
- * `PRAGMA user_version` of a new file, and of the latest layout that is known, that of a log whose records have checksums; 2 was
- * a log with several partitions.
+ * `PRAGMA user_version` of a new file, and of the latest layout that is known, that of a log whose records have a clock; 2 was
+ * a log with several partitions, 3 one whose records have checksums.
  */
 const LAYOUT_VERSION = 1
-const LATEST_LAYOUT = 3
+const LATEST_LAYOUT = 4
 const OPEN_BUSY_MS = 1000
 
 export interface Layout {

@@ -15,7 +15,7 @@ import type { Database, Statement } from "bun:sqlite"
  * docs/decisions/durable-writer.md has why the index is not in the log itself.
  */
 
-/** Times are in milliseconds since 1970. */
+/** Times are those of the store's clock, in milliseconds. */
 export type KeyUntil = readonly [key: string, untilMs: number]
 
 export class KeyJournalTable {
@@ -25,10 +25,11 @@ export class KeyJournalTable {
   /** Ids are never reused, not even after a reopening: those of before may still be deleted. */
   #nextId: number
 
-  constructor(db: Database) {
+  /** @param nowMs by a clock of the file that never goes back */
+  constructor(db: Database, nowMs: number) {
     this.#db = db
     const { last } = db.query<{ last: number | null }, []>("SELECT max(id) AS last FROM dedupe_keys").get()!
-    this.#nextId = Math.max((last ?? 0) + 1, Date.now() * 1000)
+    this.#nextId = Math.max((last ?? 0) + 1, nowMs * 1000)
     this.#insert = db.prepare("INSERT INTO dedupe_keys VALUES (?, ?, ?)")
     this.#delete = db.prepare("DELETE FROM dedupe_keys WHERE id <= ?")
   }

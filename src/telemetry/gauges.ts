@@ -93,8 +93,8 @@ export interface LogGauges {
   readonly fileBytes: number
   /** Bytes of the WAL that a reader holds, when over 64 MiB; else 0. */
   readonly heldBytes: number
-  /** Time of the oldest record, in milliseconds since 1970; Infinity: there is none. */
-  readonly oldestMs: number
+  /** Age of the oldest record, in milliseconds; 0: there is none. */
+  readonly oldestAgeMs: number
   /** How long records are kept; Infinity: forever. */
   readonly retentionMs: number
   /** How many bytes are kept; Infinity: all. */
@@ -179,7 +179,7 @@ const GAUGES = [
     log_file_bytes: ["Size of the embedded log's file and its WAL.", ({ fileBytes }) => fileBytes],
     log_oldest_age_seconds: [
       "Age of the log's oldest record; 0: the log is empty.",
-      ({ oldestMs }) => ageOf(oldestMs === Number.POSITIVE_INFINITY ? undefined : oldestMs),
+      ({ oldestAgeMs }) => oldestAgeMs / 1000,
     ],
     log_retention_seconds: [
       "retention of the connection; +Inf: records are kept for ever.",

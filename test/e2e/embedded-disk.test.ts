@@ -46,7 +46,7 @@ test.skipIf(held === undefined)(
     before.close()
     held!.fill(300 * 1024)
     const writer = new LogDatabase(location)
-    const limits = { beforeMs: Number.NEGATIVE_INFINITY, nowMs, maxBytes: 14 * 1024 ** 2 }
+    const limits = { ms: Number.POSITIVE_INFINITY, bytes: 14 * 1024 ** 2 }
     // the WAL has something for a reader to hold
     expect(writer.trim(limits)).toBeDefined()
     const reader = new Database(location.file, { readonly: true })

@@ -3,7 +3,7 @@
  * To be imported before everything that may keep one of them: a process that simulates does nothing else.
  */
 import { Random } from "../support/random.ts"
-import { BEGINS_MS, type SimulatedProcess } from "./simulated-process.ts"
+import { BEGINS_MS, MachineClocks, type SimulatedProcess } from "./simulated-process.ts"
 import { activeWorld, type World } from "./world.ts"
 
 const real = {
@@ -121,6 +121,14 @@ Date.now = () => {
   if (world === undefined) return real.now()
   return Math.floor(world.current?.timeOfDayMs ?? BEGINS_MS + world.nowMs)
 }
+/** A machine that looks at the files of another one. */
+const LOOKING = new MachineClocks()
+Object.assign(globalThis, {
+  simulatedUptime() {
+    const world = activeWorld()
+    return (world?.current?.clocks ?? LOOKING).uptime(world?.nowMs ?? real.performanceNow())
+  },
+})
 Math.random = () => {
   const world = activeWorld()
   return world === undefined ? real.random() : random(world).next()

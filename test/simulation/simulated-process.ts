@@ -1,6 +1,27 @@
 /** The time of day at which each world begins, in milliseconds since 1970. */
 export const BEGINS_MS = Date.UTC(2025, 0, 1)
 
+/** The clocks of a machine, which its processes share. */
+export class MachineClocks {
+  /** By how much its time of day was set. */
+  offsetMs = 0
+  /** How often it was started again. */
+  restarts = 0
+  /** Its uptime when the world began, had it run since. */
+  #aheadMs = 5_000_000
+
+  /** It is started again. @param uptimeMs how long it has been up already when something of it runs */
+  restart(nowMs: number, uptimeMs: number): void {
+    this.restarts++
+    this.#aheadMs = uptimeMs - nowMs
+  }
+
+  /** As src/clock/machine-clock.ts. */
+  uptime(nowMs: number): { readonly boot: string; readonly ms: number } {
+    return { boot: `start ${this.restarts}`, ms: this.#aheadMs + nowMs }
+  }
+}
+
 /** What a process needs of its world. */
 interface Timeline {
   readonly nowMs: number
@@ -14,19 +35,19 @@ export class SimulatedProcess {
   isAlive = true
   /** Milliseconds since the world began. */
   stalledUntilMs = 0
-  /** By how much its clock was set. */
-  clockOffsetMs = 0
+  readonly clocks: MachineClocks
   readonly #world: Timeline
   readonly #onKilled: (() => void)[] = []
 
-  constructor(world: Timeline, name: string) {
+  constructor(world: Timeline, name: string, clocks = new MachineClocks()) {
     this.#world = world
     this.name = name
+    this.clocks = clocks
   }
 
   /** What its clock shows, in milliseconds since 1970. */
   get timeOfDayMs(): number {
-    return BEGINS_MS + this.#world.nowMs + this.clockOffsetMs
+    return BEGINS_MS + this.#world.nowMs + this.clocks.offsetMs
   }
 
   /** Runs something as an event of the process, now or later. */
@@ -55,8 +76,7 @@ export class SimulatedProcess {
 
   /** One that ends with this one. */
   thread(name: string): SimulatedProcess {
-    const thread = new SimulatedProcess(this.#world, `${this.name}/${name}`)
-    thread.clockOffsetMs = this.clockOffsetMs
+    const thread = new SimulatedProcess(this.#world, `${this.name}/${name}`, this.clocks)
     this.onKilled(() => thread.kill())
     return thread
   }

@@ -46,3 +46,10 @@ export const SIMULATED_NETWORK: SourceChange = {
   text: "Bun.connect(",
   replacement: "globalThis.simulatedConnect(",
 }
+
+/** The machine's uptime is that of the simulated machine, see simulated-globals.ts. */
+export const SIMULATED_UPTIME: SourceChange = {
+  file: "src/clock/machine-clock.ts",
+  text: "= readUptime)",
+  replacement: "= globalThis.simulatedUptime)",
+}

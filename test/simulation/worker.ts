@@ -3,12 +3,12 @@ import "./simulated-globals.ts"
 import { MUTATIONS } from "./mutations.ts"
 import { minimise, run } from "./seeds.ts"
 import type { Scenario } from "./simulation.ts"
-import { changeSources, SIMULATED_NETWORK } from "./source-changes.ts"
+import { changeSources, SIMULATED_NETWORK, SIMULATED_UPTIME } from "./source-changes.ts"
 import type { Finding, Job } from "./workers.ts"
 
 const job = JSON.parse(process.argv[2]!) as Job
 const mutated = MUTATIONS.filter(({ name }) => name === job.mutation).flatMap(({ changes }) => changes)
-await changeSources([SIMULATED_NETWORK, ...mutated])
+await changeSources([SIMULATED_NETWORK, SIMULATED_UPTIME, ...mutated])
 // what is simulated is loaded from here on
 const { SIMULATIONS } = await import("./simulations.ts")
 

@@ -18,7 +18,7 @@ const PROGRAM = `
         }
       })
     world.after(300, () => one.stall(250.0004))
-    world.after(600, () => (one.clockOffsetMs = -3_600_000))
+    world.after(600, () => (one.clocks.offsetMs = -3_600_000))
     world.after(700, () => other.kill())
     world.runUntil(1000)
     return [world.hash(), world.history()]

@@ -1,7 +1,7 @@
 import { drainMicrotasks } from "bun:jsc"
 import { Random } from "../support/random.ts"
 import { EventQueue, type QueuedEvent } from "./event-queue.ts"
-import { SimulatedProcess } from "./simulated-process.ts"
+import { SimulatedProcess, type MachineClocks } from "./simulated-process.ts"
 
 interface WorldEvent extends QueuedEvent {
   readonly process: SimulatedProcess | undefined
@@ -65,8 +65,9 @@ export class World {
     return this.#randoms.getOrInsertComputed(name, () => new Random(this.seed ^ Bun.hash.crc32(name)))
   }
 
-  process(name: string): SimulatedProcess {
-    return new SimulatedProcess(this, name)
+  /** @param clocks of its machine; absent: its own */
+  process(name: string, clocks?: MachineClocks): SimulatedProcess {
+    return new SimulatedProcess(this, name, clocks)
   }
 
   /** Has something happen later. @param process whose event it is; undefined: the model's own */

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test"
 import { pino } from "pino"
 import type { Receipt } from "../../pipeline/record.ts"
 import { steadyMs } from "../../clock/clock.ts"
@@ -17,15 +17,16 @@ beforeEach(() => {
   opened = []
 })
 afterEach(async () => {
+  setSystemTime()
   await Promise.all(opened.map((broker) => broker.close()))
   folder[Symbol.dispose]()
 })
 
-function open(options: Partial<EmbeddedOptions> = {}, now: () => number = Date.now): Broker {
+function open(options: Partial<EmbeddedOptions> = {}): Broker {
   const metrics = { batch: (records: number) => void batches.push(records) }
   const broker = openEmbedded(
     { directory: folder.path, ...options },
-    { log: pino({ level: "silent" }), metrics, now, roundMs: 20 },
+    { log: pino({ level: "silent" }), metrics, roundMs: 20 },
   )
   opened.push(broker)
   return broker
@@ -85,7 +86,8 @@ test("what is published at once is one batch, in the order of the calls, each to
 })
 
 test("key, value, headers and timestamp are read back as they were", async () => {
-  const broker = open({}, () => 1_795_000_000_123)
+  setSystemTime(1_795_000_000_123)
+  const broker = open()
   const headers = [
     ["reason", Buffer.from("not JSON")],
     ["reason", new Uint8Array()],
@@ -142,13 +144,11 @@ test("more than a batch holds is published in several, all of it before close en
 
 describe("retention", () => {
   test("records older than retention are deleted and offsets continue, also when none was left at a restart", async () => {
-    let now = 1_000_000
-    const first = open({ retention: 100 }, () => now)
+    const first = open({ retention: 100 })
     await Promise.all(["a", "b", "c"].map((text) => publish(first, text)))
-    now += 101
     await emptied()
     await first.close()
-    const second = open({ retention: 100 }, () => now)
+    const second = open({ retention: 60_000 })
     expect(await publish(second, "d")).toEqual({ partition: 0, offset: 3 })
     expect((await readAll()).map(({ offset }) => offset)).toEqual([3])
   })

@@ -22,7 +22,6 @@ import { LogDatabase } from "./log-database.ts"
 import { checkPartitions } from "./partition-count.ts"
 import { BatchPublisher, type PublisherDependencies } from "./publisher.ts"
 import { Retention } from "./retention.ts"
-import { RetentionClock } from "../../clock/retention-clock.ts"
 
 export interface EmbeddedOptions {
   /** Created if missing. */
@@ -41,10 +40,6 @@ export interface EmbeddedDeps {
   readonly unopened?: HooklineError | undefined
   readonly metrics: ConnectionMetrics
   readonly logMetrics?: LogMetrics
-  /** Milliseconds since 1970. */
-  readonly now?: () => number
-  /** As steadyMs. */
-  readonly steady?: () => number
   /** As in retention.ts. */
   readonly roundMs?: number
 }
@@ -68,7 +63,6 @@ export class EmbeddedBroker implements Broker {
   readonly #writer: DurableWriter<LogDatabase>
   readonly #publisher: BatchPublisher
   readonly #retention: Retention
-  readonly #clock: RetentionClock
   /** Absolute, as that of dedupe keys. */
   readonly #directory: string
   readonly #log: Logger
@@ -103,16 +97,13 @@ export class EmbeddedBroker implements Broker {
   }
 
   constructor(options: EmbeddedOptions, deps: EmbeddedDeps) {
-    const { log, unopened, metrics, logMetrics = UNCOUNTED, now = Date.now, steady, roundMs } = deps
+    const { log, unopened, metrics, logMetrics = UNCOUNTED, roundMs } = deps
     const location = logIn(options.directory)
     this.#log = log
     this.#directory = resolve(options.directory)
     this.#partitions = options.partitions ?? 1
-    // 0 while the file is not open: retention deletes nothing by age in its first hour then
-    let newestMs: number | undefined = 0
     const probe = (): void => {
       const database = new LogDatabase(location)
-      newestMs = database.newestMs
       const { mostPartitions } = database
       database.close()
       checkPartitions(this.#partitions, mostPartitions, location)
@@ -138,7 +129,6 @@ export class EmbeddedBroker implements Broker {
         this.#kafka?.open()
       },
     })
-    this.#clock = new RetentionClock(now, newestMs, steady)
     this.#publisher = new BatchPublisher({
       title: location.title,
       batchBytes: BATCH_BYTES,
@@ -151,7 +141,6 @@ export class EmbeddedBroker implements Broker {
       log,
       metrics: logMetrics,
       file: location.file,
-      clock: this.#clock,
       trim: (limits, done) =>
         this.#writer.do("keep", [limits], (answer) => {
           this.#kafka?.trimmed()
@@ -268,7 +257,7 @@ export class EmbeddedBroker implements Broker {
       }
       then(answer)
     }
-    this.#writer.do("commit", [batch, keys, this.#clock.stamp(), forgetThroughId], answered, [batch.bytes])
+    this.#writer.do("commit", [batch, keys, Date.now(), forgetThroughId], answered, [batch.bytes])
   }
 
   /** The place of a batch's record. @param at its index in the batch */

@@ -1,8 +1,10 @@
+import type { Database } from "bun:sqlite"
 import { join } from "node:path"
 import type { CommittedOffset, GroupChanges, GroupSnapshot } from "../../kafka-listener/log.ts"
 import type { GroupOffsets } from "../broker.ts"
 import { exists } from "../../process/paths.ts"
 import { openForReading, type DatabaseLocation } from "../../storage/database-file.ts"
+import { createClock, KeptClock } from "../../storage/kept-clock.ts"
 import { DurableDatabase } from "../../storage/durable-database.ts"
 import { readIdentity } from "./log-tables.ts"
 
@@ -14,7 +16,8 @@ import { readIdentity } from "./log-tables.ts"
  *   billing   {"generation":…   billing   webhooks  0          {"offset":1310,…
  *
  * `state` is a GroupSnapshot and `committed` a CommittedOffset, as JSON, with bytes in base64. A third table, `identity`, has the
- * cluster id of the log that the offsets are of: a log that replaces it starts at offset 0 again.
+ * cluster id of the log that the offsets are of: a log that replaces it starts at offset 0 again. Groups get older by the clock
+ * in `clock` (storage/kept-clock.ts).
  */
 const PAGE_BYTES = 4096
 
@@ -57,7 +60,16 @@ export function groupOffsets(directory: string): readonly GroupOffsets[] {
   }))
 }
 
+/** When the newest group changed, if that is not after now. */
+function beginsMs(db: Database): number {
+  const { newest } = db
+    .query<{ newest: number | null }, []>("SELECT max(state ->> 'changedMs') AS newest FROM groups")
+    .get()!
+  return Math.min(newest ?? Number.POSITIVE_INFINITY, Date.now())
+}
+
 export class GroupDatabase extends DurableDatabase {
+  readonly #clock: KeptClock
   readonly operations = {
     state: () => this.state(),
     write: (changes: GroupChanges) => this.write(changes),
@@ -78,8 +90,10 @@ export class GroupDatabase extends DurableDatabase {
           ) STRICT, WITHOUT ROWID`,
         )
         db.run("CREATE TABLE IF NOT EXISTS identity (cluster_id TEXT NOT NULL) STRICT")
+        createClock(db, () => beginsMs(db))
       },
     })
+    this.#clock = this.load(() => new KeptClock(this.db))
   }
 
   /** All that is in the file. */
@@ -94,6 +108,7 @@ export class GroupDatabase extends DurableDatabase {
     const clusterId = readIdentity(this.db)
     return {
       ...(clusterId !== undefined && { clusterId }),
+      clock: this.#clock.reading,
       groups: groups.map(({ group_id: id, state }) => [id, parse(state) as GroupSnapshot]),
       offsets: offsets.map(({ group_id: id, topic, partition, committed }) => [
         id,
@@ -107,6 +122,7 @@ export class GroupDatabase extends DurableDatabase {
   /** Commits changes; as `transact`. */
   write({ clusterId, groups, offsets }: GroupChanges): void {
     this.transact(() => {
+      this.#clock.save()
       if (clusterId !== undefined) this.#belongTo(clusterId)
       for (const [id, state] of groups) {
         if (state === undefined) this.db.query("DELETE FROM groups WHERE group_id = ?").run(id)

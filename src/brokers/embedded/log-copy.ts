@@ -4,8 +4,8 @@ import { DatabaseCopy } from "../../storage/database-copy.ts"
 import { DamagedFile, logIn } from "../../storage/database-file.ts"
 import { createGaps, describeDamage, firstOffsetOf, scan } from "./damage.ts"
 import { prepareBounds, saveBounds, seedOf } from "./log-bounds.ts"
-import { EMBEDDED_LAYOUT } from "./log-database.ts"
-import { createRecordsTable, hasChecksums, recordsTable, type PlacedRow } from "./log-tables.ts"
+import { embeddedLayout } from "./embedded-layout.ts"
+import { countColumns, createRecordsTable, hasChecksums, recordsTable, type PlacedRow } from "./log-tables.ts"
 import { endOrUnknown, UNKNOWN_END } from "./partition-end.ts"
 import { listPartitions, moveFirst, partitionRows, type PartitionRow } from "./partition-rows.ts"
 import { sizeOfRow } from "./stored-rows.ts"
@@ -61,7 +61,7 @@ export class LogCopy implements Disposable {
     this.#ranges = copy.reading(() => partitionRows(copy.db).map((row) => rangeOf(copy.db, row)))
     copy.end()
     for (const range of this.#ranges)
-      createRecordsTable(copy.db, recordsTable(range), hasChecksums(copy.reader, range))
+      createRecordsTable(copy.db, recordsTable(range), countColumns(copy.reader, range))
     if (this.#kind === "rescue") listPartitions(copy.db, this.#ranges)
     this.bytes = this.#ranges.reduce((sum, { bytes }) => sum + bytes, 0)
   }
@@ -96,7 +96,7 @@ export class LogCopy implements Disposable {
 
   #copyPartition(range: Range, progressed: (bytes: number) => void, lost: (gap: Offsets) => void): void {
     const { db, reader } = this.#copy
-    const columns = db.query("SELECT 1 FROM pragma_table_info(?)").all(recordsTable(range)).length
+    const columns = countColumns(db, range)
     const insert = db.query(
       `INSERT INTO main.${recordsTable(range)} VALUES (${Array(columns).fill("?").join(", ")})`,
     )
@@ -111,8 +111,8 @@ export class LogCopy implements Disposable {
         continue
       }
       first ??= found.rows[0]
-      for (const { offset, end_position: end, timestamp, key, headers, value, crc } of found.rows)
-        insert.run(...[offset, end, timestamp, key, headers, value, crc].slice(0, columns))
+      for (const { offset, end_position: end, timestamp, key, headers, value, crc, clock } of found.rows)
+        insert.run(...[offset, end, timestamp, key, headers, value, crc, clock].slice(0, columns))
       this.records += found.rows.length
       last = found.rows.at(-1)!
       progressed(last.end_position - position)
@@ -148,7 +148,7 @@ export class LogCopy implements Disposable {
 /** The tables as they are created: a description in a damaged file may name a column otherwise, and still be one. */
 function describeTables(): ReadonlyMap<string, string> {
   using db = new Database(":memory:")
-  EMBEDDED_LAYOUT.createTables(db)
+  embeddedLayout().createTables(db)
   createGaps(db)
   const all = db.query<{ name: string; sql: string }, []>(
     "SELECT name, sql FROM sqlite_schema WHERE type = 'table'",

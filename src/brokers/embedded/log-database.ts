@@ -1,16 +1,19 @@
 import type { LogState } from "../broker.ts"
 import type { JournaledKey, KnownPlace, LostKeys, Record } from "../../pipeline/record.ts"
-import { isDamage, type DatabaseLocation, type Layout } from "../../storage/database-file.ts"
-import { createKeyJournal, KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
+import type { MachineTime } from "../../clock/machine-clock.ts"
+import { isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
+import { KeptClock } from "../../storage/kept-clock.ts"
+import { KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
 import type { PackedBatch } from "./batch.ts"
 import { disagreement } from "../log-place.ts"
 import { allGaps, findDamage } from "./damage.ts"
-import { beginEpoch, createEpochs, readEpochs, type Extents } from "./log-epochs.ts"
-import { LogFile, type Committed, type OpenPartition } from "./log-file.ts"
-import { createIdentity, LOG_LAYOUT, PAGE_BYTES, readIdentity, recordsTable } from "./log-tables.ts"
-import { Ages } from "./record-ages.ts"
+import { beginEpoch, readEpochs, type Extents } from "./log-epochs.ts"
+import { embeddedLayout } from "./embedded-layout.ts"
+import { LogFile, type Committed } from "./log-file.ts"
+import type { OpenPartition } from "./open-partition.ts"
+import { PAGE_BYTES, readIdentity, recordsTable } from "./log-tables.ts"
 import { Shrinker } from "./shrinker.ts"
-import { noDeletions, SLICE_BYTES, Trimmer, type Deletions, type TrimLimits } from "./retention-trimmer.ts"
+import { noDeletions, SLICE_BYTES, Trimmer, type Deletions, type Limits } from "./retention-trimmer.ts"
 import { sizeOfFile, Wal } from "./wal.ts"
 
 /*
@@ -43,29 +46,15 @@ const CHECK_MS = 4
 /** Pause between two readings of the file's size. */
 const SIZE_MS = 5000
 
-export interface Trimmed extends Pick<LogState, "bytes" | "fileBytes" | "heldBytes" | "oldestMs"> {
+export interface Trimmed extends Pick<LogState, "bytes" | "fileBytes" | "heldBytes" | "oldestAgeMs"> {
   /** Whether there may be more to delete, or to give back. */
   readonly more: boolean
   /** Since the last such answer. */
   readonly deleted: Deletions
 }
 
-/** The tables of an embedded log's file. */
-export const EMBEDDED_LAYOUT: Layout = {
-  ...LOG_LAYOUT,
-  canShrink: true,
-  createTables(db) {
-    LOG_LAYOUT.createTables(db)
-    createKeyJournal(db)
-    createIdentity(db)
-    createEpochs(db)
-    // of backups by earlier versions
-    db.run("DROP TABLE IF EXISTS backup")
-  },
-}
-
 export class LogDatabase extends LogFile {
-  readonly #ages = new Ages<OpenPartition>()
+  readonly clock: KeptClock
   readonly trimmer: Trimmer
   readonly #wal: Wal
   readonly #shrinker: Shrinker
@@ -73,7 +62,7 @@ export class LogDatabase extends LogFile {
   readonly #clusterId: string
   /** The epoch that this opening's first commit has begun. */
   #epoch: number | undefined
-  #limits: TrimLimits | undefined
+  #limits: Limits | undefined
   #deleted = noDeletions()
   /** Size of the batch that was just answered; undefined: the answer was to something else. */
   #answeredBytes: number | undefined
@@ -93,15 +82,18 @@ export class LogDatabase extends LogFile {
     commit: (...batch: Parameters<LogDatabase["commitWithKeys"]>) => this.commitWithKeys(...batch),
     forgetKeys: (throughId: number) => this.forgetKeys(throughId),
     lost: (places: readonly KnownPlace[]) => this.lost(places),
-    keep: (limits: TrimLimits) => this.keep(limits),
+    keep: (limits: Limits) => this.keep(limits),
   }
 
-  constructor(location: DatabaseLocation) {
-    super(location, EMBEDDED_LAYOUT)
+  /** @param machine the time since the machine was started */
+  constructor(location: DatabaseLocation, machine?: MachineTime) {
+    super(location, embeddedLayout(machine))
+    this.clock = this.load(() => new KeptClock(this.db, machine))
+    if (this.newestClock !== undefined) this.clock.catchUp(this.newestClock)
     this.#wal = new Wal(this.db, location.file, (mode) => this.checkpointNow(mode))
     this.#shrinker = this.load(() => new Shrinker(this.db))
-    this.trimmer = this.load(() => new Trimmer(this, this.#ages))
-    this.#journal = this.load(() => new KeyJournalTable(this.db))
+    this.trimmer = this.load(() => new Trimmer(this, this.clock))
+    this.#journal = this.load(() => new KeyJournalTable(this.db, this.clock.now()))
     this.#clusterId = this.load(() => readIdentity(this.db)!)
     this.load(() => this.#wal.checkpoint())
   }
@@ -139,7 +131,6 @@ export class LogDatabase extends LogFile {
     let lastKeyId = 0
     let epoch = this.#epoch
     const extents = epoch === undefined ? this.#extents() : undefined
-    this.#followClock(timestampMs)
     const committed = this.commit(batch, timestampMs, () => {
       if (extents !== undefined) epoch = beginEpoch(this.db, extents)
       if (keys.length > 0) lastKeyId = this.#journal.add(keys)
@@ -160,8 +151,9 @@ export class LogDatabase extends LogFile {
   }
 
   /** Sets what is kept, and does a chore of retention's round. */
-  keep(limits: TrimLimits): Trimmed {
+  keep(limits: Limits): Trimmed {
     this.#limits = limits
+    if (this.clock.isDue) this.transact(() => {})
     // should the reader be gone
     if (this.#wal.heldBytes > 0) this.#wal.checkpoint()
     let more = this.#checkSlice()
@@ -172,7 +164,8 @@ export class LogDatabase extends LogFile {
     this.#deleted = noDeletions()
     const { bytesKept: bytes } = this
     const { heldBytes } = this.#wal
-    return { more, deleted, bytes, fileBytes: this.#fileBytes(), heldBytes, oldestMs: this.#ages.oldestMs }
+    const oldestAgeMs = Math.max(0, this.clock.now() - this.trimmer.oldestMs)
+    return { more, deleted, bytes, fileBytes: this.#fileBytes(), heldBytes, oldestAgeMs }
   }
 
   override afterAnswer(): void {
@@ -192,7 +185,7 @@ export class LogDatabase extends LogFile {
     const limits = this.#limits
     if (limits === undefined) return undefined
     if (batchBytes === undefined) return this.trimmer.isDue(limits) ? "trim" : "give back"
-    if (this.#isOwed || this.bytesKept - limits.maxBytes >= SLICE_BYTES) return "trim"
+    if (this.#isOwed || this.bytesKept - limits.bytes >= SLICE_BYTES) return "trim"
     return nowMs - this.#gaveBackMs >= GIVE_BACK_MS ? "give back" : undefined
   }
 
@@ -219,7 +212,7 @@ export class LogDatabase extends LogFile {
   }
 
   /** Deletes a slice; undefined: nothing is due, or it has to wait for readers. */
-  trim(limits: TrimLimits): Deletions | undefined {
+  trim(limits: Limits): Deletions | undefined {
     const deleted = this.#wal.slice((space) => this.trimmer.trim(limits, space))
     if (deleted !== undefined) this.#shrinker.deleted()
     return deleted
@@ -238,10 +231,23 @@ export class LogDatabase extends LogFile {
     this.#wal.checkpoint()
   }
 
+  override commit(...batch: Parameters<LogFile["commit"]>): Committed {
+    this.clockMs = this.clock.now()
+    return super.commit(...batch)
+  }
+
   protected override add(record: Record, timestampMs: number): OpenPartition {
     const partition = super.add(record, timestampMs)
-    this.#ages.added(partition, partition.nextOffset - 1, record.timestampMs ?? timestampMs, timestampMs)
+    this.trimmer.added(partition, this.clockMs!)
     return partition
+  }
+
+  /** Saves the clock with whatever is committed. */
+  protected override transact(change: () => void): void {
+    super.transact(() => {
+      change()
+      this.clock.save()
+    })
   }
 
   /** @returns whether there is more to check @throws DamagedFile */
@@ -286,12 +292,5 @@ export class LogDatabase extends LogFile {
     this.#sizedMs = nowMs
     const { file } = this.location
     return (this.#sizeBytes = sizeOfFile(file) + sizeOfFile(`${file}-wal`))
-  }
-
-  /** A clock that was set back makes records no older until the next round. */
-  #followClock(timestampMs: number): void {
-    if (this.#limits === undefined || timestampMs >= this.#limits.nowMs) return
-    const { beforeMs, nowMs, maxBytes } = this.#limits
-    this.#limits = { beforeMs: beforeMs - (nowMs - timestampMs), nowMs: timestampMs, maxBytes }
   }
 }

@@ -3,58 +3,29 @@ import type { Statement } from "bun:sqlite"
 import type { Record } from "../../pipeline/record.ts"
 import { Damage, type DatabaseLocation, type Layout } from "../../storage/database-file.ts"
 import { DurableDatabase } from "../../storage/durable-database.ts"
+import type { OpenPartition, OpenTopic, RecordEnd } from "./open-partition.ts"
 import { isPlaced, partitionFor } from "../placement.ts"
 import { sizeOf, unpackBatch, type PackedBatch } from "./batch.ts"
 import { describeDamage, lastRecord } from "./damage.ts"
 import { prepareBounds, saveBounds, seedOf } from "./log-bounds.ts"
-import { addChecksums, createPartition, LOG_LAYOUT, recordsTable } from "./log-tables.ts"
+import {
+  addColumns,
+  createPartition,
+  LOG_LAYOUT,
+  PAGE_BYTES,
+  recordsTable,
+  tablesWithClock,
+} from "./log-tables.ts"
 import { packHeaders } from "./packed-headers.ts"
 import { checksumOf } from "./record-checksum.ts"
 import { endOf } from "./partition-end.ts"
 import { moveFirst, partitionRows, type PartitionRow } from "./partition-rows.ts"
-
-/** A partition as the next commit finds it. */
-export interface OpenPartition {
-  /** Id of its topic. */
-  readonly id: number
-  /** Its topic's. */
-  readonly name: string
-  readonly partition: number
-  /** Prepared when the partition gets its first record: most of thousands of topics may be idle. */
-  insert: Statement | undefined
-  firstOffset: number
-  firstPosition: number
-  nextOffset: number
-  endPosition: number
-  /** As of its bounds. */
-  unchecked: number | null
-  /** As seedOf. */
-  readonly seed: number
-}
-
-export interface OpenTopic {
-  readonly id: number
-  readonly name: string
-  /** By number; at least one. */
-  readonly partitions: OpenPartition[]
-  /** The number of the one that records without a key go to, in one commit and up to STICKY_BYTES. */
-  sticky: number
-  stickyBytes: number
-  stickyCommit: number
-}
 
 /** As many bytes without a key go to one partition: `batch.size` of Kafka's producer. */
 const STICKY_BYTES = 16_384
 
 /** Topics created, or given more partitions, in one transaction. */
 const PREPARE_TOPICS = 16
-
-/** Where a record ends in its partition. */
-export interface RecordEnd {
-  readonly offset: number
-  readonly end_position: number
-  readonly timestamp: number
-}
 
 export interface Committed {
   /** The offset of each record. */
@@ -70,8 +41,10 @@ export interface Committed {
 /** A file of topics, open for writing: the embedded log's, and a spool's. */
 export abstract class LogFile extends DurableDatabase {
   readonly topics = new Map<string, OpenTopic>()
-  /** Time of the newest record when the file was opened, in milliseconds since 1970; undefined: none. */
-  newestMs: number | undefined
+  /** The largest clock of a partition's last record when the file was opened; undefined: none has one. */
+  newestClock: number | undefined
+  /** The time of the log's clock that records get; null: it has none. */
+  protected clockMs: number | null = null
   /** Bytes of keys, values and headers, over all topics. */
   bytesKept = 0
   /** How many partitions topics have at least once they are written to. */
@@ -86,7 +59,8 @@ export abstract class LogFile extends DurableDatabase {
     super(location, layout)
     this.#bounds = this.load(() => prepareBounds(this.db))
     this.load(() => {
-      for (const row of partitionRows(this.db)) this.#load(row)
+      const withClock = tablesWithClock(this.db)
+      for (const row of partitionRows(this.db)) this.#load(row, withClock.has(recordsTable(row)))
     })
   }
 
@@ -151,10 +125,11 @@ export abstract class LogFile extends DurableDatabase {
       key: key ?? null,
       headers: packed,
       value,
+      clock: this.clockMs,
     }
     partition.insert ??= this.#prepareInsert(partition)
     const sum = checksumOf(partition, row)
-    partition.insert.run(row.offset, row.end_position, row.timestamp, row.key, packed, value, sum)
+    partition.insert.run(row.offset, row.end_position, row.timestamp, row.key, packed, value, sum, row.clock)
     partition.nextOffset++
     this.#changed.add(partition)
     return partition
@@ -176,41 +151,53 @@ export abstract class LogFile extends DurableDatabase {
     })
   }
 
-  /** Within a transaction, which adds checksums to a table of an earlier version. */
+  /** Within a transaction, which adds what a table of an earlier version does not have. */
   #prepareInsert(partition: OpenPartition): Statement {
-    if (partition.unchecked === null) {
-      addChecksums(this.db, partition)
-      partition.unchecked = partition.nextOffset
+    if (!partition.hasClock) {
+      addColumns(this.db, partition)
+      partition.hasClock = true
+      partition.oldest = undefined
     }
-    return this.db.prepare(`INSERT INTO ${recordsTable(partition)} VALUES (?, ?, ?, ?, ?, ?, ?)`)
+    partition.unchecked ??= partition.nextOffset
+    return this.db.prepare(`INSERT INTO ${recordsTable(partition)} VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
   }
 
   /** Deletes a partition's records up to an offset within a transaction. */
   protected dropThrough(partition: OpenPartition, offset: number, endPosition: number): void {
-    this.db.query(`DELETE FROM ${recordsTable(partition)} WHERE offset <= ?`).run(offset)
+    partition.drop ??= this.db.prepare(`DELETE FROM ${recordsTable(partition)} WHERE offset <= ?`)
+    partition.drop.run(offset)
     moveFirst(this.db, partition, offset + 1, endPosition)
     // freed pages go to the WAL once, and many are filled again before the checkpoint
-    this.gathered((endPosition - partition.firstPosition) / 2)
+    this.gathered(Math.max(PAGE_BYTES, (endPosition - partition.firstPosition) / 2))
     this.bytesKept -= endPosition - partition.firstPosition
     partition.firstOffset = offset + 1
     partition.firstPosition = endPosition
     this.#changed.add(partition)
   }
 
-  /** Deletes a partition's records up to an offset; as `transact`. */
-  deleteThrough(partition: OpenPartition, { offset, end_position: endPosition }: RecordEnd): void {
-    this.transact(() => this.dropThrough(partition, offset, endPosition))
+  /** Deletes the records of partitions up to the last of each that `take` returns, in its transaction; as `transact`. */
+  deleteThrough(take: () => ReadonlyMap<OpenPartition, RecordEnd>): void {
+    this.transact(() => {
+      for (const [partition, { offset, end_position: endPosition }] of take())
+        this.dropThrough(partition, offset, endPosition)
+    })
   }
 
-  /** The first records of a partition. @throws Damage where their offsets or positions can't be right */
-  oldest(partition: OpenPartition, limit: number): RecordEnd[] {
-    const records = this.db
-      .query<RecordEnd, [number, number]>(
-        `SELECT offset, end_position, timestamp FROM ${recordsTable(partition)}
-         WHERE offset >= ? ORDER BY offset LIMIT ?`,
-      )
-      .all(partition.firstOffset, limit)
-    let [next, position] = [partition.firstOffset, partition.firstPosition]
+  /**
+   * The first records of a partition.
+   *
+   * @param after those after this one @throws Damage where their offsets or positions can't be right
+   */
+  oldest(partition: OpenPartition, limit: number, after?: RecordEnd): RecordEnd[] {
+    let [next, position] =
+      after === undefined
+        ? [partition.firstOffset, partition.firstPosition]
+        : [after.offset + 1, after.end_position]
+    partition.oldest ??= this.db.prepare(
+      `SELECT offset, end_position, timestamp, ${partition.hasClock ? "clock" : "NULL AS clock"}
+       FROM ${recordsTable(partition)} WHERE offset >= ? ORDER BY offset LIMIT ?`,
+    )
+    const records = partition.oldest.all(next, limit)
     for (const { offset, end_position: end } of records) {
       const isPlaced = offset >= next && offset < partition.nextOffset
       if (!isPlaced || end < position || end > partition.endPosition)
@@ -221,23 +208,13 @@ export abstract class LogFile extends DurableDatabase {
     return records
   }
 
-  /** The time of a record, or where a log that was rescued has a gap, of the next one; without any infinite. */
-  timeAt(partition: OpenPartition, offset: number): number {
-    const found = this.db
-      .query<{ timestamp: number }, [number]>(
-        `SELECT timestamp FROM ${recordsTable(partition)} WHERE offset >= ? ORDER BY offset LIMIT 1`,
-      )
-      .get(offset)
-    return found?.timestamp ?? Number.POSITIVE_INFINITY
-  }
-
   /** Finds a topic with enough partitions; what is missing is created within a transaction. */
   protected topic(name: string): OpenTopic {
     const known = this.topics.get(name)
     if (known !== undefined && known.partitions.length >= this.#leastPartitions) return known
-    let topic = known ?? this.#load(createPartition(this.db, name, undefined, 0))
+    let topic = known ?? this.#load(createPartition(this.db, name, undefined, 0), true)
     for (let number = topic.partitions.length; number < this.#leastPartitions; number++)
-      topic = this.#load(createPartition(this.db, name, topic.id, number))
+      topic = this.#load(createPartition(this.db, name, topic.id, number), true)
     return topic
   }
 
@@ -254,10 +231,10 @@ export abstract class LogFile extends DurableDatabase {
     return partitions[topic.sticky]!
   }
 
-  #load(row: PartitionRow): OpenTopic {
+  #load(row: PartitionRow, hasClock: boolean): OpenTopic {
     const { offset, position } = endOf(this.db, row)
-    const lastMs = lastRecord(this.db, row, offset)?.timestamp
-    if (lastMs !== undefined) this.newestMs = Math.max(lastMs, this.newestMs ?? lastMs)
+    const lastMs = lastRecord(this.db, row, offset)?.clock ?? undefined
+    if (lastMs !== undefined) this.newestClock = Math.max(lastMs, this.newestClock ?? lastMs)
     const { id, name, partition } = row
     const topic = this.topics.get(name) ?? {
       id,
@@ -272,6 +249,9 @@ export abstract class LogFile extends DurableDatabase {
       name,
       partition,
       insert: undefined,
+      hasClock,
+      oldest: undefined,
+      drop: undefined,
       firstOffset: row.first_offset,
       firstPosition: row.first_position,
       nextOffset: offset,

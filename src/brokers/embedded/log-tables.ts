@@ -1,10 +1,9 @@
 import type { Database } from "bun:sqlite"
-import { Damage, hasTable, type Layout } from "../../storage/database-file.ts"
+import { Damage, hasTable, pragma, type Layout } from "../../storage/database-file.ts"
 import type { StoredRecord } from "../broker.ts"
 import { createBounds, prepareBounds, saveBounds, seedOf } from "./log-bounds.ts"
 import { unpackHeaders } from "./packed-headers.ts"
 import {
-  BOUNDED,
   hasBounds,
   partitionRows,
   startOf,
@@ -17,9 +16,9 @@ import type { ChecksummedRow } from "./record-checksum.ts"
  * A log's file, of the embedded log `log.sqlite`, in WAL mode with synchronous=FULL:
  *
  *   topics                                       records_<topics.id>, the records of partition 0
- *   id  name      first_offset  first_position   offset  end_position  timestamp  key   headers  value    crc
- *   1   webhooks  2             900              2       1310          1795…      NULL  NULL     {"id":…  71…
- *   2   audit     0             0                3       1742          1795…      NULL  NULL     {"id":…  -4…
+ *   id  name      first_offset  first_position   offset  end_position  timestamp  key   headers  value    crc   clock
+ *   1   webhooks  2             900              2       1310          1795…      NULL  NULL     {"id":…  71…   1795…
+ *   2   audit     0             0                3       1742          1795…      NULL  NULL     {"id":…  -4…   1795…
  *
  *   partitions, those after 0                           records_<topic_id>_<number>
  *   topic_id  number  first_offset  first_position      as above
@@ -33,8 +32,9 @@ import type { ChecksummedRow } from "./record-checksum.ts"
  *   this one: the bytes between two records are a subtraction.
  * - `first_offset` is that of the oldest record, or of the next if there is none, and `first_position` where it begins:
  *   offsets continue after everything was deleted. Only retention changes them.
- * - `timestamp` is in milliseconds since 1970. `headers` are packed as below, NULL without any. `crc` is that of
- *   record-checksum.ts; NULL, or no column at all, in what earlier versions wrote.
+ * - `timestamp` is in milliseconds since 1970, by the time of day. `headers` are packed as below, NULL without any. `crc` is
+ *   that of record-checksum.ts, and `clock` the time of the log's own clock when the record was committed, by which it gets
+ *   older (storage/kept-clock.ts). Both are NULL, or no columns at all, in what earlier versions wrote; a spool has no clock.
  *
  * After a crash: a batch is one transaction, there whole or not at all. Acknowledgements follow the fsync of the WAL: what was
  * acknowledged is in it, and a batch committed and not yet acknowledged may be. For a failed fsync see storage/recovery.ts.
@@ -42,6 +42,9 @@ import type { ChecksummedRow } from "./record-checksum.ts"
 
 /** Measured from 4 to 64 KiB: large pages make fewer frames in the WAL, and fewer writes. */
 export const PAGE_BYTES = 16_384
+
+/** `PRAGMA user_version` of a file whose records have a clock. */
+const LATEST = 4
 
 export const LOG_LAYOUT: Layout = {
   pageBytes: PAGE_BYTES,
@@ -66,6 +69,7 @@ export const LOG_LAYOUT: Layout = {
         PRIMARY KEY (topic_id, number)
       ) STRICT, WITHOUT ROWID`,
     )
+    if (pragma(db, "user_version") < LATEST) db.run(`PRAGMA user_version = ${LATEST}`)
     if (isBounded) return
     createBounds(db)
     using to = prepareBounds(db)
@@ -78,7 +82,6 @@ export const LOG_LAYOUT: Layout = {
         unchecked: null,
       })
     }
-    db.run(`PRAGMA user_version = ${BOUNDED}`)
   },
 }
 
@@ -117,27 +120,50 @@ export function readIdentity(db: Database): string | undefined {
 export const recordsTable = ({ id, partition }: Pick<PartitionRow, "id" | "partition">): string =>
   partition === 0 ? `records_${id}` : `records_${id}_${partition}`
 
-/** @param isChecked false: as an earlier version of Hookline did */
-export function createRecordsTable(db: Database, table: string, isChecked = true): void {
-  db.run(
-    `CREATE TABLE ${table} (
-      offset INTEGER PRIMARY KEY,
-      end_position INTEGER NOT NULL,
-      timestamp INTEGER NOT NULL,
-      key BLOB,
-      headers BLOB,
-      value BLOB NOT NULL${isChecked ? ",\n      crc INTEGER" : ""}
-    ) STRICT`,
-  )
+const DEFINITIONS = [
+  "offset INTEGER PRIMARY KEY",
+  "end_position INTEGER NOT NULL",
+  "timestamp INTEGER NOT NULL",
+  "key BLOB",
+  "headers BLOB",
+  "value BLOB NOT NULL",
+  "crc INTEGER",
+  "clock INTEGER",
+]
+
+/** @param columns how many: earlier versions of Hookline had fewer */
+export function createRecordsTable(db: Database, table: string, columns = DEFINITIONS.length): void {
+  const definitions = DEFINITIONS.slice(0, Math.max(columns, COLUMNS.length))
+  db.run(`CREATE TABLE ${table} (${definitions.join(", ")}) STRICT`)
 }
+
+/** How many columns a partition's table has. */
+export const countColumns = (db: Database, place: Pick<PartitionRow, "id" | "partition">): number =>
+  db.query("SELECT 1 FROM pragma_table_info(?)").all(recordsTable(place)).length
 
 /** Whether a partition's table has checksums. */
 export const hasChecksums = (db: Database, place: Pick<PartitionRow, "id" | "partition">): boolean =>
-  db.query("SELECT 1 FROM pragma_table_info(?) WHERE name = 'crc'").get(recordsTable(place)) !== null
+  countColumns(db, place) > COLUMNS.length
 
-/** Adds the column of checksums to a table of an earlier version. It has none while `unchecked` of its bounds is NULL. */
-export const addChecksums = (db: Database, place: Pick<PartitionRow, "id" | "partition">): void =>
-  void db.run(`ALTER TABLE ${recordsTable(place)} ADD COLUMN crc INTEGER`)
+/**
+ * Adds the columns that a table of an earlier version does not have. Its records have no checksum while `unchecked` of its
+ * bounds is NULL.
+ */
+export function addColumns(db: Database, place: Pick<PartitionRow, "id" | "partition">): void {
+  for (const definition of DEFINITIONS.slice(countColumns(db, place)))
+    db.run(`ALTER TABLE ${recordsTable(place)} ADD COLUMN ${definition}`)
+}
+
+/** The tables of records that have a clock. */
+export const tablesWithClock = (db: Database): ReadonlySet<string> =>
+  new Set(
+    db
+      .query<{ name: string }, []>(
+        "SELECT name FROM sqlite_schema WHERE name GLOB 'records_*' AND instr(sql, 'clock INTEGER') > 0",
+      )
+      .all()
+      .map(({ name }) => name),
+  )
 
 /** A record without its place. */
 export interface RecordRow {
@@ -155,9 +181,10 @@ export interface PlacedRow extends RecordRow, ChecksummedRow {
 }
 
 const COLUMNS = ["offset", "end_position", "timestamp", "key", "headers", "value"]
+const LATER_COLUMNS = ["crc", "clock"]
 
 /**
- * The columns of a partition's records, whether or not its table has checksums.
+ * The columns of a partition's records, whether or not its table has all of them.
  *
  * @throws Damage if the description of the table is not what was written
  */
@@ -166,7 +193,10 @@ export function recordColumns(db: Database, row: PartitionRow): string {
   const names = db.query<{ name: string }, [string]>("SELECT name FROM pragma_table_info(?)").all(table)
   if (!COLUMNS.every((name, at) => names[at]?.name === name))
     throw new Damage(`topic ${row.name}, partition ${row.partition}: its table ${table} can't be read`)
-  return `${COLUMNS.join(", ")}, ${names[COLUMNS.length]?.name === "crc" ? "crc" : "NULL AS crc"}`
+  const later = LATER_COLUMNS.map((name, at) =>
+    names[COLUMNS.length + at]?.name === name ? name : `NULL AS ${name}`,
+  )
+  return [...COLUMNS, ...later].join(", ")
 }
 
 /**

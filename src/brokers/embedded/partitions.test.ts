@@ -161,7 +161,7 @@ describe("a log of an earlier version", () => {
     await broker.close()
     using db = new Database(logIn(folder.path).file)
     for (const table of ["partitions", "bounds"]) db.run(`DROP TABLE ${table}`)
-    db.run("ALTER TABLE records_1 DROP COLUMN crc")
+    for (const column of ["crc", "clock"]) db.run(`ALTER TABLE records_1 DROP COLUMN ${column}`)
     db.run("PRAGMA user_version = 1")
     return readAll()
   }
@@ -178,20 +178,20 @@ describe("a log of an earlier version", () => {
     checkPartitionsIn(logIn(folder.path), 1)
   })
 
-  test("continues, and gets checksums, with which versions before refuse to open it", async () => {
+  test("continues, and gets checksums and a clock, with which versions before refuse to open it", async () => {
     const records = await earlier()
     expect(layout()).toBe(1)
     const broker = open(1)
     expect((await readAll()).slice(0, 20)).toEqual(records)
     await publish(broker, {})
     await broker.close()
-    expect(layout()).toBe(3)
+    expect(layout()).toBe(4)
     const grown = open(2)
     await publish(grown, {})
     await grown.close()
     expect((await readAll()).slice(0, 20)).toEqual(records)
     using db = new Database(logIn(folder.path).file, { readonly: true })
-    const unchecked = "SELECT count(*) AS records FROM records_1 WHERE crc IS NULL"
+    const unchecked = "SELECT count(*) AS records FROM records_1 WHERE crc IS NULL AND clock IS NULL"
     expect(db.query(unchecked).get()).toEqual({ records: 20 })
   })
 })

@@ -1,97 +1,149 @@
-import type { LogFile, OpenPartition, RecordEnd } from "./log-file.ts"
-import type { Ages } from "./record-ages.ts"
+import type { LogFile } from "./log-file.ts"
+import type { OpenPartition, RecordEnd } from "./open-partition.ts"
+import { PAGE_BYTES } from "./log-tables.ts"
+import { OldestFirst } from "./oldest-first.ts"
 
-/** What retention keeps. Times in milliseconds since 1970. */
-export interface TrimLimits {
-  /** Older records are deleted. */
-  readonly beforeMs: number
-  /** The time from which `beforeMs` was computed. */
-  readonly nowMs: number
-  /** For keys, values and headers of all topics; exact to a slice. */
-  readonly maxBytes: number
+/** What is kept. */
+export interface Limits {
+  /** How long, by the log's clock; Infinity: forever. */
+  readonly ms: number
+  /** How many bytes of keys, values and headers of all topics, exact to a slice; Infinity: all. */
+  readonly bytes: number
 }
 
 export type Reason = "age" | "size"
 
 export type Deletions = { readonly [reason in Reason]: { readonly records: number; readonly bytes: number } }
 
-/** A slice of deletions takes about a millisecond. */
+/** The log's clock, by which records get older (storage/kept-clock.ts). */
+export interface AgeClock {
+  readonly beganMs: number
+  now(): number
+}
+
+/** A slice of deletions takes about a millisecond; one of many partitions, each with a page of its own, some more. */
 const SLICE_RECORDS = 500
 export const SLICE_BYTES = 512 * 1024
+const SLICE_PARTITIONS = 64
+/** Records that are read of a partition at first, and then twice as many each time. */
+const FIRST_RECORDS = 8
 
-/** Deletes what is beyond the limits, from the front of the partition with the oldest record. */
+/** Deletes what is beyond the limits: the oldest records first, of whichever partitions. */
 export class Trimmer {
   readonly #file: LogFile
-  readonly #ages: Ages<OpenPartition>
-  /** Partitions whose first record was not compared with the time yet. */
-  readonly #unseen: OpenPartition[]
+  readonly #clock: AgeClock
+  /** Those with records, by the time of their first. */
+  readonly #partitions = new OldestFirst<OpenPartition>()
+  readonly #filled = new Set<OpenPartition>()
 
-  /** @param ages of all records that are added */
-  constructor(file: LogFile, ages: Ages<OpenPartition>) {
+  constructor(file: LogFile, clock: AgeClock) {
     this.#file = file
-    this.#ages = ages
-    this.#unseen = [...file.topics.values()].flatMap(({ partitions }) => partitions)
-    for (const partition of this.#unseen) this.#begins(partition)
+    this.#clock = clock
+    for (const { partitions } of file.topics.values())
+      for (const partition of partitions) {
+        const [first] = file.oldest(partition, 1)
+        if (first !== undefined) this.added(partition, timeOf(first, clock))
+      }
   }
 
-  /** Whether there is anything to delete; reads nothing if there is not. */
-  isDue({ beforeMs, nowMs, maxBytes }: TrimLimits): boolean {
-    for (const partition of this.#unseen.splice(0)) this.#findDated(partition, nowMs)
-    return this.#file.bytesKept > maxBytes || this.#ages.oldestMs < beforeMs
+  /** The time of the oldest record; Infinity: there is none. */
+  get oldestMs(): number {
+    return this.#partitions.oldestMs
+  }
+
+  /** A record was added. @param ms the log's clock */
+  added(partition: OpenPartition, ms: number): void {
+    if (this.#filled.has(partition)) return
+    this.#filled.add(partition)
+    this.#partitions.add(partition, ms)
+  }
+
+  /** Whether there is anything to delete; reads nothing. */
+  isDue({ ms, bytes }: Limits): boolean {
+    return this.#file.bytesKept > bytes || this.oldestMs < this.#clock.now() - ms
   }
 
   /** Deletes a slice of what is due. @param maxBytes of a slice @returns undefined: nothing is */
-  trim(limits: TrimLimits, maxBytes = SLICE_BYTES): Deletions | undefined {
-    const partition = this.isDue(limits) ? this.#ages.oldest() : undefined
-    if (partition === undefined) return undefined
-    const sliceBytes = Math.min(SLICE_BYTES, maxBytes)
-    const excess = this.#file.bytesKept - limits.maxBytes
-    const floor = this.#ages.floor(partition, limits.beforeMs)
+  trim(limits: Limits, maxBytes = SLICE_BYTES): Deletions | undefined {
+    if (!this.isDue(limits)) return undefined
     const deleted = noDeletions()
-    let last: RecordEnd | undefined
-    let bytes = 0
-    for (const record of this.#file.oldest(partition, SLICE_RECORDS)) {
-      const isOld = record.timestamp < limits.beforeMs || record.offset < floor
-      if (!isOld && bytes >= excess) break
-      if (last !== undefined && bytes >= sliceBytes) break
-      const kind = deleted[isOld ? "age" : "size"]
-      kind.records++
-      kind.bytes += record.end_position - partition.firstPosition - bytes
-      bytes = record.end_position - partition.firstPosition
-      last = record
-    }
-    if (last === undefined) return undefined
-    this.#file.deleteThrough(partition, last)
-    this.#begins(partition)
-    this.#findDated(partition, limits.nowMs)
+    this.#file.deleteThrough(() => this.#take(limits, maxBytes, deleted))
     return deleted
   }
 
-  #begins(partition: OpenPartition): void {
-    const [first] = this.#file.oldest(partition, 1)
-    this.#ages.begins(partition, partition.firstOffset, first?.timestamp ?? Number.POSITIVE_INFINITY)
-  }
-
-  /** Finds a record after those at the front that are dated ahead, in doubling steps and then by halves. */
-  #findDated(partition: OpenPartition, nowMs: number): void {
-    if (!this.#ages.isDatedAhead(partition, nowMs)) return
-    const timeAt = (offset: number): number => this.#file.timeAt(partition, offset)
-    const end = partition.nextOffset - 1
-    let ahead = partition.firstOffset
-    let after = ahead
-    for (let step = 1; timeAt(after) > nowMs; step *= 2) {
-      if (after === end) return
-      ahead = after
-      after = Math.min(end, after + step)
+  /** Takes a slice of the oldest records. @returns the last of each partition */
+  #take(
+    limits: Limits,
+    maxBytes: number,
+    deleted: ReturnType<typeof noDeletions>,
+  ): ReadonlyMap<OpenPartition, RecordEnd> {
+    const mostBytes = Math.min(SLICE_BYTES, maxBytes)
+    const mostPartitions = Math.min(SLICE_PARTITIONS, Math.max(1, Math.floor(maxBytes / PAGE_BYTES)))
+    const beforeMs = this.#clock.now() - limits.ms
+    const excess = this.#file.bytesKept - limits.bytes
+    const taken = new Map<OpenPartition, RecordEnd>()
+    const fronts = new Map<OpenPartition, Front>()
+    let bytes = 0
+    for (let records = 0; records < SLICE_RECORDS && (records === 0 || bytes < mostBytes); records++) {
+      const partition = this.#partitions.oldest
+      if (partition === undefined) break
+      const { oldestMs } = this
+      const reason = oldestMs < beforeMs ? "age" : "size"
+      if (reason === "size" && bytes >= excess) break
+      if (!fronts.has(partition) && fronts.size === mostPartitions) break
+      const front = fronts.getOrInsertComputed(partition, () => new Front(this.#file, partition))
+      const record = front.take()
+      const size = record.end_position - (taken.get(partition)?.end_position ?? partition.firstPosition)
+      deleted[reason].records++
+      deleted[reason].bytes += size
+      bytes += size
+      taken.set(partition, record)
+      const { next } = front
+      // of records in their order none is older than the one before, whatever damage made of its time
+      this.#partitions.moveOldest(
+        next === undefined ? Number.POSITIVE_INFINITY : Math.max(oldestMs, timeOf(next, this.#clock)),
+      )
+      if (next === undefined) this.#filled.delete(partition)
     }
-    while (after - ahead > 1) {
-      const middle = Math.floor((ahead + after) / 2)
-      if (timeAt(middle) > nowMs) ahead = middle
-      else after = middle
-    }
-    this.#ages.follows(partition, after, timeAt(after))
+    return taken
   }
 }
+
+/** The first records of a partition, read some at a time. */
+class Front {
+  readonly #file: LogFile
+  readonly #partition: OpenPartition
+  #limit = FIRST_RECORDS
+  #records: readonly RecordEnd[]
+  #at = 0
+
+  constructor(file: LogFile, partition: OpenPartition) {
+    this.#file = file
+    this.#partition = partition
+    this.#records = file.oldest(partition, this.#limit)
+  }
+
+  /** The first record; undefined: there is none. */
+  get next(): RecordEnd | undefined {
+    const last = this.#records.at(-1)
+    if (this.#at === this.#limit && last !== undefined) {
+      this.#limit *= 2
+      this.#records = this.#file.oldest(this.#partition, this.#limit, last)
+      this.#at = 0
+    }
+    return this.#records[this.#at]
+  }
+
+  take(): RecordEnd {
+    const record = this.next!
+    this.#at++
+    return record
+  }
+}
+
+/** When a record was committed, by the log's clock; one of an earlier version when it says so, before the clock began. */
+const timeOf = ({ clock: ms, timestamp }: RecordEnd, clock: AgeClock): number =>
+  Math.min(ms ?? Math.min(timestamp, clock.beganMs), clock.now())
 
 export const noDeletions = (): { [reason in Reason]: { records: number; bytes: number } } => ({
   age: { records: 0, bytes: 0 },

@@ -1,15 +1,16 @@
 import { Database } from "bun:sqlite"
-import { afterEach, beforeEach, describe, expect, test } from "bun:test"
+import { afterEach, beforeEach, expect, setSystemTime, test } from "bun:test"
 import { statSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
 import { steadyMs } from "../../clock/clock.ts"
 import { Metrics } from "../../telemetry/metrics.ts"
-import type { Broker, TopicInfo } from "../broker.ts"
+import type { TopicInfo } from "../broker.ts"
 import { openEmbeddedReader } from "./reader.ts"
-import { openEmbedded, type EmbeddedOptions } from "./broker.ts"
+import { openEmbedded, type EmbeddedBroker, type EmbeddedOptions } from "./broker.ts"
 import { scraped } from "../../../test/support/scraped.ts"
 import { temporaryFolder } from "../../../test/support/hookline.ts"
+import { passTime } from "../../../test/support/kept-clock.ts"
 import { HANG_MS } from "../../../test/support/hang.ts"
 
 const SECOND_MS = 1000
@@ -17,7 +18,6 @@ const HOUR_MS = 3600 * SECOND_MS
 const MEBIBYTE = 1024 * 1024
 /** Pause between rounds of retention. */
 const ROUND_MS = 20
-const START_MS = 1_795_000_000_000
 
 interface Line {
   readonly level: number
@@ -26,23 +26,21 @@ interface Line {
 }
 
 const folder = temporaryFolder()
-let opened: Broker[]
+let opened: EmbeddedBroker[]
 let lines: Line[]
 let metrics: Metrics
-/** Time of day and steady clock, which a test moves. */
-let clock: { dayMs: number; steadyMs: number; reads: number }
 beforeEach(() => {
   opened = []
   lines = []
   metrics = new Metrics()
-  clock = { dayMs: START_MS, steadyMs: 0, reads: 0 }
 })
 afterEach(async () => {
+  setSystemTime()
   await Promise.all(opened.map((broker) => broker.close()))
   folder[Symbol.dispose]()
 })
 
-function open(options: Partial<EmbeddedOptions> = {}): Broker {
+function open(options: Partial<EmbeddedOptions> = {}): EmbeddedBroker {
   const log = pino({ level: "info" }, { write: (line) => void lines.push(JSON.parse(line) as Line) })
   const broker = openEmbedded(
     { directory: folder.path, ...options },
@@ -50,11 +48,6 @@ function open(options: Partial<EmbeddedOptions> = {}): Broker {
       log,
       metrics: { batch() {} },
       logMetrics: metrics.embeddedLog("log"),
-      now: () => clock.dayMs,
-      steady() {
-        clock.reads++
-        return clock.steadyMs
-      },
       roundMs: ROUND_MS,
     },
   )
@@ -62,13 +55,11 @@ function open(options: Partial<EmbeddedOptions> = {}): Broker {
   return broker
 }
 
-/** Time passes, for both clocks. */
-function pass(ms: number): void {
-  clock.dayMs += ms
-  clock.steadyMs += ms
-}
-
-async function publish(broker: Broker, count: number, { topic = "t", bytes = 10 } = {}): Promise<void> {
+async function publish(
+  broker: EmbeddedBroker,
+  count: number,
+  { topic = "t", bytes = 10 } = {},
+): Promise<void> {
   const value = Buffer.alloc(bytes, "x")
   await Promise.all(
     Array.from({ length: count }, () => broker.publish({ topic, value }, steadyMs() + HANG_MS)),
@@ -90,92 +81,25 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
   while (!(await condition())) await Bun.sleep(5)
 }
 
-/** Until retention has had its turn with the clock as it is: it reads it once more when it is done. Nothing is published. */
-async function turn(): Promise<void> {
-  const { reads } = clock
-  await until(() => clock.reads >= reads + 2)
-}
-
 const lineOf = (text: string): Line | undefined => lines.find(({ msg }) => msg.includes(text))
 
 const sizeOf = (file: string): number =>
   statSync(join(folder.path, file), { throwIfNoEntry: false })?.size ?? 0
 
-describe("the clock", () => {
-  test("ahead at a start deletes nothing for an hour, though all records look old", async () => {
-    const first = open()
-    await publish(first, 3)
-    await first.close()
-    clock.dayMs += 24 * HOUR_MS
-    open({ retention: 2 * HOUR_MS })
-    await turn()
-    pass(HOUR_MS - 1)
-    await turn()
-    expect(await recordsOf()).toBe(3)
-    expect(lineOf("nothing was written for a while")).toMatchObject({ level: 30, idleMs: 24 * HOUR_MS })
-    pass(1)
-    await until(async () => (await recordsOf()) === 0)
-  })
-
-  test("set back while records were written takes none of those before along, not after a restart either", async () => {
-    const first = open({ retention: 2 * HOUR_MS })
-    await publish(first, 3)
-    clock.dayMs -= 48 * HOUR_MS
-    await publish(first, 2)
-    await turn()
-    clock.dayMs += 48 * HOUR_MS
-    pass(HOUR_MS)
-    await publish(first, 1)
-    await turn()
-    expect(await recordsOf()).toBe(6)
-    await first.close()
-    open({ retention: 2 * HOUR_MS })
-    await turn()
-    expect(await recordsOf()).toBe(6)
-    expect(lineOf("clock set back")).toBeDefined()
-  })
-})
-
-describe("a record dated ahead", () => {
-  test.each([
-    ["further than retention", 5 * HOUR_MS],
-    ["less than retention", HOUR_MS / 2],
-  ])("by %s blocks none behind it", async (_, aheadMs) => {
-    const broker = open({ retention: HOUR_MS })
-    clock.dayMs += aheadMs
-    await publish(broker, 2)
-    clock.dayMs -= aheadMs
-    await publish(broker, 3)
-    pass(HOUR_MS + 1)
-    await until(async () => (await recordsOf()) === 0)
-  })
-
-  test("by an earlier process blocks none after it, however many there are, and is deleted with them", async () => {
-    const first = open()
-    clock.dayMs += 50 * HOUR_MS
-    await publish(first, 1500)
-    clock.dayMs -= 50 * HOUR_MS
-    await publish(first, 700)
-    await first.close()
-    open({ retention: HOUR_MS })
-    pass(HOUR_MS + 1)
-    await until(async () => (await recordsOf()) === 0)
-  })
-
-  test("does not make other topics pay for the size of the log", async () => {
-    const first = open()
-    clock.dayMs += 50 * HOUR_MS
-    await publish(first, 1, { topic: "ahead" })
-    clock.dayMs -= 50 * HOUR_MS
-    await publish(first, 600, { topic: "ahead" })
-    pass(1000)
-    await publish(first, 600, { topic: "newer" })
-    await first.close()
-    const second = open({ retention_bytes: 6000 })
-    await until(async () => (await recordsOf("ahead")) === 0)
-    await second.close()
-    expect(await recordsOf("newer")).toBe(600)
-  })
+test("records are deleted once they are older than retention, over a restart too, whatever the time of day is set to", async () => {
+  const first = open({ retention: HOUR_MS })
+  setSystemTime(Date.now() + 48 * HOUR_MS)
+  await publish(first, 3)
+  await first.close()
+  setSystemTime()
+  passTime(join(folder.path, "log.sqlite"), HOUR_MS / 2)
+  const second = open({ retention: HOUR_MS })
+  await publish(second, 2)
+  await second.close()
+  expect(await recordsOf()).toBe(5)
+  passTime(join(folder.path, "log.sqlite"), HOUR_MS / 2)
+  open({ retention: HOUR_MS })
+  await until(async () => (await recordsOf()) === 2)
 })
 
 test("the WAL stays small while any amount is deleted, and its space goes back to the disk", async () => {
@@ -227,8 +151,9 @@ test("what is deleted is logged in sums, and counted by reason", async () => {
   const broker = open({ retention: HOUR_MS, retention_bytes: 20_000 })
   await publish(broker, 2500)
   await until(() => lineOf("retention_bytes deleted") !== undefined)
-  pass(HOUR_MS + 1)
+  broker.retain({ retention: 1, retention_bytes: 20_000 })
   await until(() => lineOf("retention deleted") !== undefined)
+  broker.retain({ retention: HOUR_MS, retention_bytes: 20_000 })
   await publish(broker, 2001)
   const inSum = 'hookline_retention_deleted_bytes_total{connection="log",reason="size"} 5010'
   await until(async () => (await scraped(metrics)).includes(inSum))

@@ -4,17 +4,15 @@ import type { Logger } from "../../telemetry/log.ts"
 import type { LogMetrics } from "../../telemetry/metrics.ts"
 import type { LogState } from "../broker.ts"
 import type { Trimmed } from "./log-database.ts"
-import type { TrimLimits, Reason } from "./retention-trimmer.ts"
-import type { ClockReading, RetentionClock } from "../../clock/retention-clock.ts"
+import type { Limits, Reason } from "./retention-trimmer.ts"
 
 export interface RetentionDependencies {
   readonly log: Logger
   readonly metrics: LogMetrics
   /** The log's file, for log lines. */
   readonly file: string
-  readonly clock: RetentionClock
   /** Deletes a slice of what is beyond the limits. @param done with undefined: the file can't be written now */
-  readonly trim: (limits: TrimLimits, done: (trimmed: Trimmed | undefined) => void) => void
+  readonly trim: (limits: Limits, done: (trimmed: Trimmed | undefined) => void) => void
   readonly roundMs?: number | undefined
 }
 
@@ -24,24 +22,15 @@ const ROUND_MS = 200
 const SLICE_MS = 5
 /** Least time between two log lines about deletions for one reason, or about a reader that holds the WAL. */
 const LINE_MS = 60_000
-/** The least change of the clock that is logged, and the pause after it. */
-const STEP_MS = 1000
-const CLOCK_LINE_MS = 5000
-/** The least time without records that is logged. */
-const IDLE_MS = 60_000
 
 /** Has the log's thread delete what is beyond the limits, in rounds of slices; logs and counts what was deleted. */
 export class Retention {
   readonly #deps: RetentionDependencies
-  #limits = { ms: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
+  #limits: Limits = { ms: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
   #timer: Timer | undefined
   /** Counts changes of the limits: the answer to an older round starts no further one. */
   #round = 0
   readonly #deleted: { readonly [reason in Reason]: Summary } = { age: new Summary(), size: new Summary() }
-  /** As last logged; 0: time of day and retention agree. */
-  #aheadMs = 0
-  #differenceMs: number | undefined
-  #clockLineMs = Number.NEGATIVE_INFINITY
   #last: Trimmed | undefined
   /** A reader holds the WAL. */
   readonly #held = new Lasting({ remindMs: LINE_MS })
@@ -59,12 +48,12 @@ export class Retention {
   /** undefined: the thread has not said yet. */
   get state(): LogState | undefined {
     if (this.#last === undefined) return undefined
-    const { bytes, fileBytes, heldBytes, oldestMs } = this.#last
+    const { bytes, fileBytes, heldBytes, oldestAgeMs } = this.#last
     return {
       bytes,
       fileBytes,
       heldBytes,
-      oldestMs,
+      oldestAgeMs,
       retentionMs: this.#limits.ms,
       retentionBytes: this.#limits.bytes,
     }
@@ -78,12 +67,7 @@ export class Retention {
 
   #next(ms: number, round: number): void {
     this.#timer = setTimeout(() => {
-      const { ms: retentionMs, bytes } = this.#limits
-      const reading = this.#deps.clock.read(retentionMs)
-      if (retentionMs < Number.POSITIVE_INFINITY) this.#logClock(reading)
-      const { timeMs } = reading
-      const limits = { beforeMs: timeMs - retentionMs, nowMs: timeMs, maxBytes: bytes }
-      this.#deps.trim(limits, (trimmed) => {
+      this.#deps.trim(this.#limits, (trimmed) => {
         if (trimmed !== undefined) this.#trimmed(trimmed)
         if (round === this.#round)
           this.#next(trimmed?.more === true ? SLICE_MS : (this.#deps.roundMs ?? ROUND_MS), round)
@@ -112,34 +96,6 @@ export class Retention {
       const option = reason === "age" ? "retention" : "retention_bytes"
       this.#deps.log.info({ file: this.#deps.file, reason, ...sum }, `records beyond ${option} deleted`)
     }
-  }
-
-  #logClock({ aheadMs, differenceMs, isStarting }: ClockReading): void {
-    const nowMs = steadyMs()
-    if (nowMs - this.#clockLineMs < CLOCK_LINE_MS) return
-    const { log } = this.#deps
-    const backMs = (this.#differenceMs ?? differenceMs) - differenceMs
-    this.#differenceMs = differenceMs
-    const agreed = this.#aheadMs < STEP_MS
-    if (aheadMs < STEP_MS && !agreed) {
-      log.info("retention by age follows the clock again")
-    } else if (aheadMs - this.#aheadMs >= (isStarting ? IDLE_MS : STEP_MS)) {
-      const retentionMs = this.#limits.ms
-      if (isStarting)
-        log.info(
-          { idleMs: aheadMs },
-          "nothing was written for a while: ages count from the newest record for the first hour, or retention if that is shorter",
-        )
-      else
-        log.warn(
-          { aheadMs, retentionMs },
-          "clock jumped ahead: retention by age continues on the monotonic clock, and adopts the new time after one retention period or once the clock is corrected",
-        )
-    } else if (backMs >= STEP_MS && agreed) {
-      log.warn({ backMs }, "clock set back: retention by age follows it; earlier records are kept longer")
-    } else return
-    this.#aheadMs = aheadMs
-    this.#clockLineMs = nowMs
   }
 
   #logHeld(bytes: number): void {

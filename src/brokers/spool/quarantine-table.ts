@@ -123,5 +123,5 @@ function isWhole(row: QuarantinedRow): boolean {
 function checksumOfRow(row: Omit<QuarantinedRow, "crc">): number {
   const { id: offset, topic, reason, bytes: end_position } = row
   const place = { id: crc32(reason, crc32(topic)), partition: -1 }
-  return checksumOf(place, { ...row, offset, end_position })
+  return checksumOf(place, { ...row, offset, end_position, clock: null })
 }

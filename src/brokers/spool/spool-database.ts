@@ -10,7 +10,6 @@ import {
 } from "../embedded/log-tables.ts"
 import { describeDamage } from "../embedded/damage.ts"
 import { isSound, sourceOf } from "../embedded/stored-rows.ts"
-import { LogFile, type Committed, type OpenPartition } from "../embedded/log-file.ts"
 import {
   addQuarantined,
   createQuarantine,
@@ -18,6 +17,8 @@ import {
   type Quarantined,
   type QuarantinedRow,
 } from "./quarantine-table.ts"
+import { LogFile, type Committed } from "../embedded/log-file.ts"
+import type { OpenPartition } from "../embedded/open-partition.ts"
 import { Reserve } from "./reserve.ts"
 import { partitionRow } from "../embedded/partition-rows.ts"
 

@@ -51,8 +51,7 @@ export function rememberSignedIds(
   }
   const end = (key: string, bound: string | undefined, deadlineMs: number, outcome: Outcome | undefined) => {
     if (!isTaken(outcome)) return void keys.end(key, undefined, deadlineMs)
-    const untilMs = Date.now() + keepMs
-    const kept = (bound === undefined ? [key] : [bound, key]).map((it) => keys.end(it, untilMs, deadlineMs))
+    const kept = (bound === undefined ? [key] : [bound, key]).map((it) => keys.end(it, keepMs, deadlineMs))
     if (kept.every((it) => it === true)) return undefined
     return Promise.all(kept).then((all) => count(all.every((it) => it)))
   }

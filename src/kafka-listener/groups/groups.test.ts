@@ -5,6 +5,7 @@ import { ByteWriter } from "../../kafka-protocol/byte-writer.ts"
 import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { OffsetDelete } from "../../kafka-protocol/messages.ts"
 import { ClientAuthentication } from "../security/authentication.ts"
+import type { MachineTime } from "../../clock/machine-clock.ts"
 import type { GroupChanges } from "../log.ts"
 import { Groups, type LoadedLog } from "./groups.ts"
 
@@ -18,17 +19,8 @@ interface Opened {
   readonly expired: string[]
 }
 
-/** Time of day, in ms since 1970, and the steady clock. */
-interface Clocks {
-  readonly now: () => number
-  readonly steady: () => number
-}
-
-/** Both move by `passed()`, the time of day also by `ahead()`. */
-const clocks = (passed: () => number, ahead = (): number => 0): Clocks => ({
-  now: () => START_MS + passed() + ahead(),
-  steady: () => 1000 + passed(),
-})
+/** A machine that was started `passed()` ago. */
+const machine = (passed: () => number): MachineTime => ({ boot: "one", now: passed })
 
 /** A log that no copy has replaced. */
 const logOf = (clusterId: string): LoadedLog => ({
@@ -38,18 +30,21 @@ const logOf = (clusterId: string): LoadedLog => ({
 
 const NONE: GroupChanges = { clusterId: LOG, groups: [], offsets: [] }
 
-function open(by: Partial<Clocks> = {}, kept = NONE): Opened {
+const clock = { boot: "one", uptime: 0, now: START_MS }
+
+/** @param passed milliseconds since the groups' clock was at START_MS */
+function open(passed?: () => number, kept = NONE): Opened {
   const written: GroupChanges[] = []
   const expired: string[] = []
   const groups: Groups = new Groups({
-    ...by,
+    ...(passed !== undefined && { machine: machine(passed) }),
     write(changes) {
       written.push(structuredClone(changes))
       queueMicrotask(() => groups.written(true))
     },
     expired: (ids) => void expired.push(...ids),
   })
-  groups.load(kept, logOf(LOG))
+  groups.load(passed === undefined ? kept : { ...kept, clock }, logOf(LOG))
   return { groups, written, expired }
 }
 
@@ -84,7 +79,7 @@ function join(groups: Groups, id: string, protocolType: string, metadata: Uint8A
 
 test("a group is deleted with its offsets a week after it became empty", async () => {
   let passedMs = 0
-  const { groups, written, expired } = open(clocks(() => passedMs))
+  const { groups, written, expired } = open(() => passedMs)
   const memberId = join(groups, "g", "consumer", subscription("t"))
   await groups.commit([offset("g", "t")])
   passedMs += WEEK_MS
@@ -101,38 +96,9 @@ test("a group is deleted with its offsets a week after it became empty", async (
   expect(expired).toEqual(["g"])
 })
 
-test("a time of day that is 8 days ahead for a while deletes no group, also right after a start", async () => {
-  let passedMs = 0
-  let aheadMs = 0
-  const first = open(
-    clocks(
-      () => passedMs,
-      () => aheadMs,
-    ),
-  )
-  first.groups.findOrMake("g")
-  await first.groups.commit([offset("g", "t")])
-  aheadMs = 8 * 24 * 3_600_000
-  for (passedMs = 0; passedMs < 32_000; passedMs += 1000) await first.groups.expire()
-  const again = open(
-    clocks(
-      () => passedMs,
-      () => aheadMs,
-    ),
-    first.written.at(-1),
-  )
-  for (; passedMs < 64_000; passedMs += 1000) await again.groups.expire()
-  aheadMs = 0
-  await again.groups.expire()
-  for (const { groups, expired } of [first, again]) {
-    expect(groups.offset("g", "t", 0)).toBeDefined()
-    expect(expired).toEqual([])
-  }
-})
-
 test("a commit without a member keeps the group for a week, over a restart too", async () => {
   let passedMs = 0
-  const by = clocks(() => passedMs)
+  const by = (): number => passedMs
   const { groups, written } = open(by)
   groups.findOrMake("g")
   await groups.commit([offset("g", "t")])
@@ -213,7 +179,7 @@ describe("the groups of another log", () => {
   })
 
   test("that an earlier version wrote without saying of which log are kept", () => {
-    const { groups, written } = open({}, { groups: [], offsets: [offset("g", "t")] })
+    const { groups, written } = open(undefined, { groups: [], offsets: [offset("g", "t")] })
     expect(groups.offset("g", "t", 0)).toBeDefined()
     expect(written).toEqual([{ clusterId: LOG, groups: [], offsets: [] }])
   })

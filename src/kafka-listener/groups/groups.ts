@@ -1,5 +1,5 @@
 import { steadyMs } from "../../clock/clock.ts"
-import { RetentionClock } from "../../clock/retention-clock.ts"
+import { continuedFrom, type MachineTime } from "../../clock/machine-clock.ts"
 import { LIMITS } from "../limits.ts"
 import type { CommittedOffset, GroupChanges } from "../log.ts"
 import { Group } from "./group.ts"
@@ -47,10 +47,7 @@ export interface GroupsDependencies {
   readonly write: (changes: GroupChanges) => void
   /** Groups were deleted for their age. */
   readonly expired: (groups: readonly string[]) => void
-  /** Milliseconds since 1970. */
-  readonly now?: () => number
-  /** As steadyMs. */
-  readonly steady?: () => number
+  readonly machine?: MachineTime
 }
 
 /**
@@ -68,9 +65,9 @@ export class Groups {
   })
   readonly #write: (changes: GroupChanges) => void
   readonly #expired: (groups: readonly string[]) => void
-  readonly #now: () => number
-  readonly #steady: () => number
-  #clock: RetentionClock
+  readonly #machine: MachineTime | undefined
+  /** The clock of what is stored, once that is loaded. */
+  #now: () => number = Date.now
   /** To be written. */
   #groupChanges = new Map<string, GroupChanges["groups"][number]>()
   #offsetChanges: GroupChanges["offsets"][number][] = []
@@ -81,12 +78,10 @@ export class Groups {
   #clusterId: string | undefined
   isLoaded = false
 
-  constructor({ write, expired, now = Date.now, steady = steadyMs }: GroupsDependencies) {
+  constructor({ write, expired, machine }: GroupsDependencies) {
     this.#write = write
     this.#expired = expired
-    this.#now = now
-    this.#steady = steady
-    this.#clock = new RetentionClock(now, undefined, steady)
+    this.#machine = machine
     setInterval(() => this.#tick(), TICK_MS)
     setInterval(() => void this.expire(), EXPIRE_MS)
   }
@@ -97,19 +92,18 @@ export class Groups {
    *   have read further than they committed
    */
   load(
-    { clusterId: before, groups, offsets }: GroupChanges,
+    { clusterId: before, clock, groups, offsets }: GroupChanges,
     { clusterId, lastCommittable }: LoadedLog,
   ): GroupsLoaded {
     if (this.isLoaded) return { isOfAnotherLog: false, setBack: [] }
     this.isLoaded = true
+    if (clock !== undefined) this.#now = continuedFrom(clock, this.#machine)
     if (before !== clusterId) {
       this.#clusterId = clusterId
       void this.#flush()
     }
     if (before !== undefined && before !== clusterId)
       return { isOfAnotherLog: groups.length > 0 || offsets.length > 0, setBack: [] }
-    const newestMs = Math.max(...groups.map(([, state]) => state?.changedMs ?? 0))
-    if (groups.length > 0) this.#clock = new RetentionClock(this.#now, newestMs, this.#steady)
     const nowMs = steadyMs()
     const setBack: SetBack[] = []
     const changes = offsets.map((change): GroupChanges["offsets"][number] => {
@@ -210,9 +204,9 @@ export class Groups {
     return true
   }
 
-  /** Deletes the groups that have had no member, and no commit, for a week by the clock of retention. */
+  /** Deletes the groups that have had no member, and no commit, for a week by the clock of what is stored. */
   async expire(): Promise<void> {
-    const untilMs = this.#clock.read(RETENTION_MS).timeMs - RETENTION_MS
+    const untilMs = this.#now() - RETENTION_MS
     const isOver = ({ members, changedMs }: Group): boolean => members.size === 0 && changedMs <= untilMs
     const over = [...this.#groups.values()].filter(isOver).map(({ id }) => id)
     const deleted = await Promise.all(over.map((id) => this.delete(id)))
@@ -254,13 +248,13 @@ export class Groups {
       this.#changed(group)
       void this.#flush()
     })
-    group.changedMs = this.#clock.stamp()
+    group.changedMs = this.#now()
     this.#groups.set(id, group)
     return group
   }
 
   #changed(group: Group): void {
-    group.changedMs = this.#clock.stamp()
+    group.changedMs = this.#now()
     this.#groupChanges.set(group.id, [group.id, group.snapshot()])
   }
 

@@ -99,6 +99,6 @@ export function carryOut(simulation: Simulated, step: Step): void {
       audit.stalled(simulation.service.process, step.forMs)
       return simulation.service.process.stall(step.forMs)
     case "set clock":
-      simulation.service.process.clockOffsetMs += step.byMs
+      simulation.service.process.clocks.offsetMs += step.byMs
   }
 }

@@ -1,20 +1,30 @@
-import { Trial } from "./trial.ts"
+import { AT_THE_END, Trial } from "./trial.ts"
 import { steadyMs } from "../../../src/clock/clock.ts"
 import { PublishError } from "../../../src/errors.ts"
 import { openEmbedded, type EmbeddedBroker } from "../../../src/brokers/embedded/broker.ts"
 import type { Outcome, Simulation } from "../simulation.ts"
-import { Publications } from "./publications.ts"
+import { Publications, type Retention } from "./publications.ts"
 import { simulatedLog } from "./log.ts"
 import { scenarioOf, TOPICS, type StorageScenario } from "./scenario.ts"
 import { readLog } from "./stored-records.ts"
+
+/** Rounds of retention, and what makes them wait. */
+const LATE_MS = 1000
 
 /** Senders publish to an embedded log, whose disk, neighbours and processes fail. */
 function run(scenario: StorageScenario): Outcome {
   const trial = new Trial<EmbeddedBroker>(scenario, ({ world }) => ({
     open({ disk: { folder } }) {
       const log = simulatedLog(world, folder)
-      const { partitions } = scenario.settings
-      const broker = openEmbedded({ directory: folder, partitions }, { log, metrics: { batch() {} } })
+      const { partitions, retentionMs, retentionBytes } = scenario.settings
+      const kept = {
+        ...(retentionMs !== undefined && { retention: retentionMs }),
+        ...(retentionBytes !== undefined && { retention_bytes: retentionBytes }),
+      }
+      const broker = openEmbedded(
+        { directory: folder, partitions, ...kept },
+        { log, metrics: { batch() {} } },
+      )
       broker.prepare(TOPICS)
       return broker
     },
@@ -24,10 +34,18 @@ function run(scenario: StorageScenario): Outcome {
     tryOut: (succeeded, done) =>
       publish({ topic: TOPICS[0]!, key: -1, bytes: 10, timeoutMs: 1000 }, succeeded, done),
     filesTaken: () => publications.filesTaken(),
-    check: (folder, when) => publications.checkLog(readLog(folder), when),
+    check: (folder, when) => publications.checkLog(readLog(folder), when, retentionOf(when)),
   }))
   const { world } = trial
   const publications = new Publications(world)
+
+  const { retentionMs: ms, retentionBytes: bytes } = scenario.settings
+  const retentionOf = (when: string): Retention | undefined => {
+    if (ms === undefined && bytes === undefined) return undefined
+    // before, it may be closed; the time that a machine was off does not count
+    const isExact = when === AT_THE_END && trial.machine.clocks.restarts === 0
+    return { ms, bytes, lateMs: isExact ? LATE_MS : Number.POSITIVE_INFINITY }
+  }
 
   const publish = (
     { topic, key, bytes, timeoutMs }: { topic: string; key: number; bytes: number; timeoutMs: number },

@@ -2,7 +2,7 @@ import type { Random } from "../../support/random.ts"
 import { Faults } from "./faults.ts"
 import { closeDatabases } from "./open-databases.ts"
 import { SimulatedDisk } from "./disk.ts"
-import type { SimulatedProcess } from "../simulated-process.ts"
+import { MachineClocks, type SimulatedProcess } from "../simulated-process.ts"
 import type { Crash } from "./scenario.ts"
 import type { World } from "../world.ts"
 
@@ -23,6 +23,7 @@ const machines = new WeakMap<SimulatedProcess, Machine>()
 export class Machine {
   readonly disk: SimulatedDisk
   readonly faults: Faults
+  readonly clocks = new MachineClocks()
   readonly #world: World
   readonly #name: string
   readonly #random: Random
@@ -47,7 +48,7 @@ export class Machine {
   }
 
   start(afterMs = 0): void {
-    const process = this.#world.process(this.#name)
+    const process = this.#world.process(this.#name, this.clocks)
     machines.set(process, this)
     process.onKilled(() => closeDatabases(process))
     this.process = process
@@ -82,8 +83,10 @@ export class Machine {
     this.disk.model.halt(0)
     this.faults.crashed(kind)
     this.process?.kill()
-    if (kind === "power") this.disk.cutPower()
-    else this.disk.model.resume()
+    if (kind === "power") {
+      this.disk.cutPower()
+      this.clocks.restart(this.#world.nowMs, this.#random.pick([1000, 9_000_000]))
+    } else this.disk.model.resume()
     this.#ended()
   }
 

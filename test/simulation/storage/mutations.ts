@@ -53,11 +53,46 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "storage/durable-writer.ts",
     "    for (const { answered } of pending) answered(failure)\n",
   ),
+  log(
+    "records get older by the log's clock",
+    "brokers/embedded/log-database.ts",
+    "    this.clockMs = this.clock.now()\n",
+    "    this.clockMs = batch[1]\n",
+  ),
+  log(
+    "a start of the machine is told by its id",
+    "storage/kept-clock.ts",
+    "row.boot !== boot || row.uptime > uptime",
+    "row.uptime > uptime",
+  ),
+  log(
+    "after a start of the machine the log's clock goes on from its newest record",
+    "brokers/embedded/log-database.ts",
+    "    if (this.newestClock !== undefined) this.clock.catchUp(this.newestClock)\n",
+  ),
+  log(
+    "the oldest records of all partitions are deleted first",
+    "brokers/embedded/retention-trimmer.ts",
+    "Math.max(oldestMs, timeOf(next, this.#clock))",
+    "oldestMs",
+  ),
+  dedupe(
+    "a key is known for its window by the clock of its file",
+    "dedupe/sqlite-keys.ts",
+    "return untilMs >= this.#now()",
+    "return untilMs >= Date.now()",
+  ),
+  dedupe(
+    "keys are deleted by the clock of their file",
+    "dedupe/key-database.ts",
+    "      const nowMs = this.clock.now()\n      const old",
+    "      const nowMs = Date.now()\n      const old",
+  ),
   dedupe(
     "only a published event's key is stored",
     "components/deduplicator.ts",
-    `outcome?.kind === "accepted" ? Date.now() + windowMs : undefined`,
-    "Date.now() + windowMs",
+    `outcome?.kind === "accepted" ? windowMs : undefined`,
+    "windowMs",
   ),
   dedupe(
     "an event waits for the one of its key that is under way",

@@ -6,6 +6,16 @@ import type { World } from "../world.ts"
 /** Values are JSON that begin with the number of the publication. */
 const BEGIN = '{"id":'
 
+/** What a log keeps, and how much later its records may be deleted. */
+export interface Retention {
+  readonly ms?: number | undefined
+  readonly bytes?: number | undefined
+  readonly lateMs: number
+}
+
+/** Times of a log are in whole milliseconds. */
+const CLOCK_MS = 2
+
 /** A record that was published, and what came of it. */
 export interface Publication {
   readonly id: number
@@ -13,6 +23,9 @@ export interface Publication {
   /** undefined: it has none. */
   readonly key: string | undefined
   receipt?: Receipt
+  /** Milliseconds since the world began: it was committed between the two. */
+  readonly sentMs: number
+  acknowledgedMs?: number
   /** Its file was taken away. */
   mayBeLost?: boolean
 }
@@ -32,7 +45,13 @@ export class Publications {
     const id = this.all.length
     const rest = String.fromCharCode(97 + (id % 26)).repeat(bytes)
     const value = Buffer.from(`${BEGIN}${id},"k":"${key ?? ""}","v":"${rest}"}`)
-    const one = { id, key, record: { topic, value, ...(key !== undefined && { key: Buffer.from(key) }) } }
+    const sentMs = this.#world.nowMs
+    const one = {
+      id,
+      key,
+      sentMs,
+      record: { topic, value, ...(key !== undefined && { key: Buffer.from(key) }) },
+    }
     this.all.push(one)
     this.#world.tell("sender", `${id} to ${topic}, ${key ?? "no key"}, ${bytes} bytes, ${timeoutMs} ms`)
     return one
@@ -40,6 +59,7 @@ export class Publications {
 
   acknowledged(one: Publication, receipt: Receipt): void {
     one.receipt = receipt
+    one.acknowledgedMs = this.#world.nowMs
     this.#world.tell("sender", `${one.id} acknowledged at ${receipt.partition}/${receipt.offset}`)
   }
 
@@ -72,10 +92,10 @@ export class Publications {
   }
 
   /**
-   * Compares with what a log holds: every acknowledged record, at its offset, with its bytes; none twice; in the order of
-   * publication for each key.
+   * Compares with what a log holds: every acknowledged record, but for those that retention has deleted, at its offset, with
+   * its bytes; none twice; in the order of publication for each key.
    */
-  checkLog(stored: readonly StoredRecord[], when: string): void {
+  checkLog(stored: readonly StoredRecord[], when: string, retention?: Retention): void {
     const found = new Map<number, StoredRecord>()
     for (const record of stored) {
       const one = this.of(record, when)
@@ -84,15 +104,41 @@ export class Publications {
       found.set(one.id, record)
     }
     this.checkOrder(stored, when)
+    if (retention !== undefined) this.#checkRetention(found, when, retention)
     for (const { id, receipt, mayBeLost = false } of this.all) {
       if (receipt === undefined) continue
       const there = found.get(id)
-      if (there === undefined && mayBeLost) continue
+      if (there === undefined && (mayBeLost || retention !== undefined)) continue
       if (there === undefined) this.#world.violate(`${when}: record ${id} was acknowledged and is not there`)
       else if (there.offset !== receipt.offset || there.partition !== receipt.partition)
         this.#world.violate(
           `${when}: record ${id} is at ${there.partition}/${there.offset}, not where its receipt says`,
         )
+    }
+  }
+
+  /** None is deleted before its time or before an older one, and none is kept longer. */
+  #checkRetention(
+    found: ReadonlyMap<number, StoredRecord>,
+    when: string,
+    { ms = Number.POSITIVE_INFINITY, bytes, lateMs }: Retention,
+  ): void {
+    const { nowMs } = this.#world
+    const isKept = ({ id }: Publication): boolean => found.has(id)
+    const known = this.all.filter(
+      (one): one is Publication & { acknowledgedMs: number } =>
+        one.acknowledgedMs !== undefined && one.mayBeLost !== true,
+    )
+    const oldestMs = Math.min(...known.filter(isKept).map((one) => one.acknowledgedMs))
+    for (const one of known) {
+      const { id, sentMs, acknowledgedMs } = one
+      if (isKept(one)) {
+        if (nowMs - acknowledgedMs > ms + lateMs)
+          this.#world.violate(`${when}: record ${id} is kept for longer than retention`)
+      } else if (bytes === undefined && nowMs - sentMs < ms - CLOCK_MS)
+        this.#world.violate(`${when}: record ${id} was deleted before its time`)
+      else if (sentMs > oldestMs + CLOCK_MS)
+        this.#world.violate(`${when}: record ${id} was deleted before an older one`)
     }
   }
 

@@ -53,6 +53,9 @@ export interface StorageSettings {
   readonly keys: "with the log" | "file" | "memory"
   /** delivery_timeout of a pipeline. */
   readonly timeoutMs: number
+  /** How long an embedded log keeps records, and how many bytes; absent: all. */
+  readonly retentionMs?: number
+  readonly retentionBytes?: number
 }
 
 const LASTS_MS = 3000
@@ -70,18 +73,21 @@ export function scenarioOf(simulation: StorageScenario["simulation"], seed: numb
     ...(simulation === "log" ? [] : Array.from({ length: between(0, 5) }, () => remote(context))),
     ...Array.from({ length: 2 }, (): Step => ({ atMs: between(0, LASTS_MS), do: "look" })),
   ]
-  const settings: StorageSettings = {
+  const settings = {
     partitions: random.pick([1, 1, 3]),
     maxBytes: random.pick([1e9, 1e9, 50_000]),
-    keys: random.pick(["with the log", "with the log", "file", "memory"]),
+    keys: random.pick<StorageSettings["keys"]>(["with the log", "with the log", "file", "memory"]),
     timeoutMs: random.pick([200, 1000]),
   }
   if (simulation === "log" && one(4)) steps.push(takeFiles(context))
+  const limits = simulation === "log" ? retention(context) : {}
+  if (simulation === "log" || simulation === "dedupe")
+    steps.push(...Array.from({ length: between(0, 3) }, () => setClock(context)))
   if (simulation === "forward") steps.push(...Array.from({ length: between(0, 6) }, () => peers(context)))
   return {
     simulation,
     seed,
-    settings,
+    settings: { ...settings, ...limits },
     steps: steps.toSorted((a, b) => a.atMs - b.atMs),
     healMs: LASTS_MS,
   }
@@ -179,6 +185,23 @@ function faults({ random, one, between }: Context): Step[] {
           : [{ atMs, do: "stall", forMs: random.pick([30, 300, 1500]) }]
   }
 }
+
+/** Half of the logs keep all. */
+const retention = ({ random }: Context): Pick<StorageSettings, "retentionMs" | "retentionBytes"> =>
+  random.pick<Pick<StorageSettings, "retentionMs" | "retentionBytes">>([
+    {},
+    {},
+    { retentionMs: 1500 },
+    { retentionBytes: 20_000 },
+  ])
+
+const YEAR_MS = 365 * 86_400_000
+
+const setClock = ({ random, between }: Context): Step => ({
+  atMs: between(0, LASTS_MS),
+  do: "set clock",
+  byMs: random.pick([YEAR_MS, -YEAR_MS, 2 * 86_400_000, -3_600_000, 2000, -2000]),
+})
 
 /** Beginning and end come before everything heals. */
 const takeFiles = ({ random, between }: Context): Step => ({

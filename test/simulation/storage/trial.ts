@@ -22,6 +22,9 @@ const STOP_MS = 8000
 /** Requests that wait for a thread: more come only with more events. */
 const MOST_QUEUED = 50
 
+/** When what is stored is judged for the last time. */
+export const AT_THE_END = "at the end"
+
 /** What a trial has a service do, and what must be true of it. */
 export interface Subject<S> {
   /** Opens the service in a new process. */
@@ -150,7 +153,7 @@ export class Trial<S> {
       const ready = this.service === undefined ? "it does not run" : this.#subject.ready(this.service)
       if (ready !== true) world.violate(`it is not ready although everything has healed: ${ready}`)
       if (this.service !== undefined) this.#subject.checkHealed?.(this.service)
-      this.#look("at the end")
+      this.#look(AT_THE_END)
     })
     world.runUntil(endMs)
     if (machine.longestQueue > MOST_QUEUED)
@@ -195,7 +198,7 @@ export class Trial<S> {
       case "stall":
         return process?.stall(step.forMs)
       case "set clock":
-        if (process !== undefined) process.clockOffsetMs += step.byMs
+        this.machine.clocks.offsetMs += step.byMs
         return
       case "look":
         return this.#look("after a power cut")

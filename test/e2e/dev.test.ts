@@ -9,10 +9,12 @@ import { until } from "../support/kafka-options.ts"
 import { freePorts } from "../support/ports.ts"
 import { startCommand, startDev } from "../support/running-command.ts"
 import { configurationOf } from "../support/webhook-service.ts"
-import { PROGRAM } from "../support/program.ts"
+import { CLI, PROGRAM } from "../support/program.ts"
 
 // `hookline dev` as a process of its own, with and without a terminal.
 
+/** The command that it prints is the one that was typed, which an executable has its path in. */
+const FROM_SOURCE = [process.execPath, CLI]
 const folder = folderOfTests()
 
 const BODY = '{"id":"evt_1","type":"invoice.paid","nested":{"a":[1,2]}}'
@@ -47,7 +49,7 @@ test("signed events get a line, are kept and forwarded; others are refused with 
   })
   const { ports, url } = await onFreePorts()
   const to = new URL("/hooks", target.url).href
-  await using dev = await startDev(["-p", "stripe", ...ports, "--forward", to], at)
+  await using dev = await startDev(["-p", "stripe", ...ports, "--forward", to], at, { program: FROM_SOURCE })
   const introduction = await dev.printed(/Keys/)
   const [, secret = ""] =
     /verified: stripe, with a secret made for this run: (\S+)\n/.exec(introduction) ?? []

@@ -3,8 +3,6 @@ import { thisFile } from "./tools.ts"
 
 /** Test files that start the checkout's source in any run, and why. */
 const ON_SOURCE: { readonly [file: string]: string } = {
-  "test/e2e/dev.test.ts":
-    "the command that it prints is the one that was typed, which an executable has a path in",
   "test/e2e/start-up.test.ts": "it counts the modules that a start loads",
 }
 

@@ -16,6 +16,8 @@ import { PROGRAM } from "../support/program.ts"
 const folder = folderOfTests()
 
 const BACKUPS = isFull ? 20 : 3
+/** Between the events of each of 32 senders. */
+const PAUSE_MS = isFull ? 1 : 20
 
 const configuration = (kafka: number): string => `[connection:log]
 directory = log
@@ -135,11 +137,11 @@ test.skipIf(!hasKcat())(
       const address = await kafkaAddressOf(running)
       await using senders = new NumberedSenders(
         { url: running.urls["webhooks"]!, pid: running.pid },
-        { pauseMs: 1 },
+        { pauseMs: PAUSE_MS },
       )
       await using spooled = new NumberedSenders(
         { url: running.urls["spooled"]!, pid: running.pid },
-        { keys: 8, firstNumber: 1_000_000 },
+        { keys: 8, firstNumber: 1_000_000, pauseMs: 2 * PAUSE_MS },
       )
       await senders.many(500)
       await using consumer = joinWithKcat(address, "billing", "webhooks", {

@@ -20,7 +20,7 @@ export class PositionDatabase extends DurableDatabase {
   constructor(location: DatabaseLocation) {
     super(location, { pageBytes: PAGE_BYTES, createTables: createPositionTables })
     // left by a process that was killed
-    this.load(() => this.db.run("DELETE FROM waiting"))
+    this.load(() => this.runAlone(() => this.db.run("DELETE FROM waiting")))
   }
 }
 

@@ -102,6 +102,7 @@ export class Positions<About> extends PositionTables<About> implements Disposabl
   }
 
   close(): void {
+    this.#advancing?.files[Symbol.dispose]()
     this.#db.close()
     this.#advancing?.unlock()
   }
@@ -112,6 +113,7 @@ export class Positions<About> extends PositionTables<About> implements Disposabl
 
   /** Closes it, and deletes its files. */
   remove(): void {
+    this.#advancing?.files[Symbol.dispose]()
     this.#db.close()
     const { file, lockFile } = this.#location
     // the lock last: whoever takes a new one finds no file

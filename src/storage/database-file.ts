@@ -9,6 +9,7 @@ import { refuseHalfRestored } from "./half-restored.ts"
 import { lacksInodes, NO_INODES } from "./inodes.ts"
 import { looseMode, makeIgnoredFolder, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
 import { fsyncFolder, fsyncParents } from "./fsync.ts"
+import { MOST_WAL_BYTES } from "./open-files.ts"
 import { checkpointAll, HeldByReaders, rewriteWal } from "./recovery.ts"
 
 export type DatabaseKind =
@@ -101,7 +102,7 @@ export function openDurably(
     db.run("PRAGMA synchronous = FULL")
     // the writer checkpoints after its answers, not within a commit
     db.run("PRAGMA wal_autocheckpoint = 0")
-    db.run("PRAGMA journal_size_limit = 16777216")
+    db.run(`PRAGMA journal_size_limit = ${MOST_WAL_BYTES}`)
     db.transaction(() => {
       createTables(db)
       db.run(`PRAGMA application_id = ${location.applicationId}`)

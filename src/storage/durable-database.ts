@@ -1,7 +1,13 @@
 import { Database, type Statement } from "bun:sqlite"
 import { DamagedFile, openDurably, pragma, type DatabaseLocation, type Layout } from "./database-file.ts"
-import { OpenFiles } from "./open-files.ts"
-import { checkpoint, closeFailed, type Checkpointed, type CheckpointMode } from "./recovery.ts"
+import { OpenFiles, WalChanged, type WalCut } from "./open-files.ts"
+import {
+  checkpoint,
+  closeFailed,
+  closeWithoutCheckpoint,
+  type Checkpointed,
+  type CheckpointMode,
+} from "./recovery.ts"
 
 /**
  * Bytes in the WAL at which it is checkpointed. Commits wait for that: at 64 connections of the embedded log the 99th
@@ -25,7 +31,7 @@ export interface Operations {
 export abstract class DurableDatabase {
   abstract readonly operations: Operations
   readonly location: DatabaseLocation
-  /** Checked after each commit, before its answer. */
+  /** Checked before each transaction, and after its commit, before its answer. */
   readonly files: OpenFiles
   protected readonly db: Database
   readonly #begin: Statement
@@ -72,6 +78,7 @@ export abstract class DurableDatabase {
   /** @throws SQLiteError busy: another process has the write lock; FileTakenAway */
   pollLock(): void {
     this.#begin.run()
+    this.files.begin()
     this.#commit.run()
     this.commits++
     this.files.check()
@@ -90,15 +97,23 @@ export abstract class DurableDatabase {
   /** Checkpoints the WAL, unless a reader prevents it, and closes the file. */
   close(): void {
     this.#endTransaction()
+    this.files[Symbol.dispose]()
     this.db.close(true)
   }
 
+  /** Why an operation failed, if that is a WAL that was cut. */
+  get whyCut(): WalCut | undefined {
+    return this.files.whyCut
+  }
+
   /** Closes the file after an operation failed. */
-  closeFailed(_cause?: unknown): void {
+  closeFailed(cause?: unknown): void {
     try {
       this.#endTransaction()
     } finally {
-      closeFailed(this.db, this.isSynced)
+      this.files[Symbol.dispose]()
+      if (cause instanceof WalChanged) closeWithoutCheckpoint(this.db, this.location.file)
+      else closeFailed(this.db, this.isSynced)
     }
   }
 
@@ -115,11 +130,21 @@ export abstract class DurableDatabase {
   /** Commits changes, which are durable when it returns; none of them exists when it throws, unless FileTakenAway. */
   protected transact(change: () => void): void {
     this.#begin.run()
+    this.files.begin()
     change()
     this.#commit.run()
     this.commits++
     this.#uncheckpointedCommits++
+    // fails where the commit's pages are missing: it has written some, or none
+    if (this.files.check() === 0) this.checkpointNow("PASSIVE")
+  }
+
+  /** Runs a statement that writes, which is a transaction of its own. */
+  protected runAlone<T>(change: () => T): T {
+    this.files.begin()
+    const done = change()
     this.files.check()
+    return done
   }
 
   /** Counts bytes of the WAL towards the next checkpoint. */
@@ -133,7 +158,7 @@ export abstract class DurableDatabase {
 
   /** All checkpoints go through here, for `isSynced`. */
   protected checkpointNow(mode: CheckpointMode): Checkpointed {
-    this.files.check()
+    this.files.checkUnchanged()
     const done = checkpoint(this.db, mode)
     this.files.checkpointed()
     this.isSynced = done.isSynced

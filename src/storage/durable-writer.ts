@@ -150,7 +150,8 @@ export class DurableWriter<D extends DurableDatabase> {
   /** A file that is damaged, or was not checked since it was not closed, is checked when it is opened next. */
   #unlock(): void {
     const wasOpen = this.#files !== undefined
-    this.#lock.release(wasOpen ? this.#failure?.isDamaged !== true : !this.#lock.wasUnclean)
+    const isWhole = this.#failure?.isDamaged !== true && this.#failure?.isCut !== true
+    this.#lock.release(wasOpen ? isWhole : !this.#lock.wasUnclean)
   }
 
   /** Whether the start continued without the file, which was not open since: it may be replaced, even if damaged. */
@@ -176,8 +177,8 @@ export class DurableWriter<D extends DurableDatabase> {
   /** The only place where the mode changes. */
   #setMode(mode: Mode): void {
     this.#mode = mode
-    if (mode === "failed" && (this.#failure?.isDamaged !== true || this.#isAwaited))
-      this.#attempts.next(this.#open)
+    const isLasting = this.#failure?.isDamaged === true || this.#failure?.isCut === true
+    if (mode === "failed" && (!isLasting || this.#isAwaited)) this.#attempts.next(this.#open)
     else this.#attempts.end()
     if (mode === "closing" || mode === "closed") clearInterval(this.#tick)
     if (mode !== "closed") return

@@ -1,5 +1,6 @@
 import { constants, Database, SQLiteError } from "bun:sqlite"
 import { closeSync, fsyncSync, openSync, readSync, writevSync } from "node:fs"
+import { WalChanged } from "./open-files.ts"
 
 /*
  * Recovery from a failed fsync.
@@ -94,6 +95,7 @@ export function checkpoint(db: Database, mode: CheckpointMode): Checkpointed {
 
 /** What a failure makes of the pages. */
 export function pagesAfter(error: unknown, before: PageState): PageState {
+  if (error instanceof WalChanged) return "lost"
   if (error instanceof HeldByReaders) return before === "lost" ? "lost" : "unsynced"
   return before === "synced" ? "synced" : "lost"
 }
@@ -107,6 +109,23 @@ export function closeFailed(db: Database, isSynced: boolean): void {
     db.run("PRAGMA journal_size_limit = -1")
   } finally {
     db.close(true)
+  }
+}
+
+/**
+ * Closes a file whose WAL is not what this process wrote, and writes nothing of it to the database: a checkpoint takes its
+ * pages unseen, where a recovery goes by their checksums. The last connection that closes checkpoints, unless it only reads.
+ */
+export function closeWithoutCheckpoint(db: Database, file: string): void {
+  const reader = new Database(file, { readonly: true })
+  try {
+    // takes its lock, whatever it reads
+    reader.query("SELECT 1 FROM sqlite_schema").get()
+  } catch {
+    // what is in the WAL can't be read
+  } finally {
+    db.close(true)
+    reader.close(true)
   }
 }
 

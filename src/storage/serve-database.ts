@@ -1,7 +1,7 @@
 import { HooklineError } from "../errors.ts"
 import { describeFailure, isBusy, isDamage, isDiskFull, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
-import { checkIdentities, type FileIdentities } from "./open-files.ts"
+import { checkIdentities, WalCut, type FileIdentities } from "./open-files.ts"
 import { pagesAfter, recoverAlone, type PageState } from "./recovery.ts"
 
 /*
@@ -49,6 +49,8 @@ export interface Failure {
   readonly isDiskFull: boolean
   /** A file that was open is not opened again, so that nothing more is written to it. */
   readonly isDamaged?: true
+  /** The same: its WAL was cut, and clients may have read what is lost. */
+  readonly isCut?: true
   /** For the next `open`. */
   readonly pages: PageState
 }
@@ -63,6 +65,7 @@ export function failureOf(error: unknown, location: DatabaseLocation, pages: Pag
   const cause = error instanceof HooklineError ? error.cause : error
   const reason = describeFailure(error, location)
   const failure: Failure = { kind: "failed", reason, cause, isDiskFull: isDiskFull(cause), pages }
+  if (error instanceof WalCut) return { ...failure, isCut: true }
   return isDamage(error) || isDamage(cause) ? { ...failure, isDamaged: true } : failure
 }
 
@@ -147,13 +150,14 @@ class DatabaseThread {
     return { state: database.state(), files: database.files.lasting }
   }
 
-  #failed(error: unknown): ThreadAnswer<never> {
+  #failed(given: unknown): ThreadAnswer<never> {
     const database = this.#database
-    if (isBusy(error)) {
+    if (isBusy(given)) {
       // also for what comes next, if it is not open
       if (database === undefined) this.#broken = { kind: "busy" }
       return { kind: "busy" }
     }
+    const error = database?.whyCut ?? given
     const pages = database === undefined ? this.#pages : database.isSynced ? "synced" : "unsynced"
     this.#pages = pagesAfter(error, pages)
     try {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { copyFileSync, renameSync, rmSync, writeFileSync, readFileSync } from "node:fs"
+import { copyFileSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { report } from "../support/fault-table.ts"
@@ -49,6 +49,11 @@ const WAYS: readonly Way[] = [
     giveBack: () => {},
     recovers: true,
     says: /log\.sqlite-wal was removed or renamed while Hookline had it open/,
+  },
+  {
+    scenario: "the log's WAL cut to nothing",
+    take: (folder) => truncateSync(log(folder, "log.sqlite-wal")),
+    says: /log\.sqlite-wal was cut by another program while Hookline had it open/,
   },
   {
     scenario: "an older copy in the place of the log",
@@ -120,6 +125,31 @@ describe.each(WAYS.filter(({ scenario }) => canMount || !scenario.includes("moun
     })
   },
 )
+
+test("the WAL's index cut while events come: whatever was acknowledged is there after a restart", async () => {
+  using folder = temporaryFolder()
+  const settings = { ...ON_LOG, folder: folder.path }
+  await using running = await startService(settings)
+  await using senders = new NumberedSenders(serving(running), { keys: 8 })
+  await senders.many(200)
+  truncateSync(log(folder.path, "log.sqlite-shm"))
+  // SQLite has it in its memory: the system ends who touches it
+  await running.exited
+  await senders.stop()
+
+  await using again = await startService(settings)
+  await using more = new NumberedSenders(serving(again), { keys: 8, firstNumber: 1_000_000 })
+  await more.many(100)
+  await more.stop()
+  await again.stop()
+  const findings = compare(
+    [...senders.posted, ...more.posted],
+    await eventsInLog(log(folder.path), ON_LOG.topic),
+  )
+  report("the log's WAL index cut to nothing: SIGBUS, a restart", findings)
+  expect(findings.lost).toBe(0)
+  expect(more.posted.length).toBeGreaterThan(99)
+})
 
 test("a copy written over the log's file is noticed, and the log is read anew", async () => {
   using folder = temporaryFolder()

@@ -221,7 +221,7 @@ export class LogDatabase extends LogFile {
   #giveBack(): boolean {
     this.#gaveBackMs = performance.now()
     if (!this.#shrinker.isDue) return false
-    const pages = this.#wal.slice((space) => this.#shrinker.giveBack(space)) ?? 0
+    const pages = this.#wal.slice((space) => this.runAlone(() => this.#shrinker.giveBack(space))) ?? 0
     this.gathered(pages * PAGE_BYTES)
     return pages > 0 && this.#shrinker.isDue
   }

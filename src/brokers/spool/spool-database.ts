@@ -219,7 +219,7 @@ export class SpoolDatabase extends LogFile {
   /** Gives the space of what was deleted back to the disk, when that is much and little is left, so that it is quick. */
   shrink(): void {
     if (this.state().bytes > LITTLE_BYTES || pragma(this.db, "freelist_count") < FREE_PAGES) return
-    this.db.run("VACUUM")
+    this.runAlone(() => this.db.run("VACUUM"))
     this.checkpointNow("TRUNCATE")
   }
 
@@ -232,7 +232,7 @@ export class SpoolDatabase extends LogFile {
   /** On a full disk the reserve makes way for the file. */
   override closeFailed(cause?: unknown): void {
     if (isDiskFull(cause)) this.#reserve.remove()
-    super.closeFailed()
+    super.closeFailed(cause)
   }
 
   #rowAt({ id, partition }: OpenPartition, offset: number): RecordRow | undefined {

@@ -30,11 +30,34 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "    if (isSynced) return\n",
     "    return\n",
   ),
+  {
+    name: "the files are compared with the open ones before and after each transaction",
+    simulation: "log",
+    changes: [
+      ["  begin(): void {\n", "  begin(): void {\n    if (this.#bytes >= 0) return\n"],
+      ["  check(): number {\n", "  check(): number {\n    if (this.#bytes >= 0) return 1\n"],
+      ["  #checkDatabase(): void {\n", "  #checkDatabase(): void {\n    if (this.#bytes >= 0) return\n"],
+    ].map(([text, replacement]) => ({
+      file: "src/storage/open-files.ts",
+      text: text!,
+      replacement: replacement!,
+    })),
+  },
   log(
-    "the paths of the files are compared with the open ones after each commit",
+    "the WAL is compared with what the last transaction left before each one",
     "storage/durable-database.ts",
-    "    this.#uncheckpointedCommits++\n    this.files.check()\n",
-    "    this.#uncheckpointedCommits++\n",
+    "    this.#begin.run()\n    this.files.begin()\n    change()\n",
+    "    this.#begin.run()\n    change()\n",
+  ),
+  log(
+    "a WAL that was cut is not checkpointed when it is closed",
+    "storage/durable-database.ts",
+    "if (cause instanceof WalChanged) closeWithoutCheckpoint(this.db, this.location.file)\n      else ",
+  ),
+  log(
+    "a log whose WAL was cut is closed until a restart",
+    "storage/serve-database.ts",
+    "if (error instanceof WalCut) return { ...failure, isCut: true }",
   ),
   log(
     "a busy batch goes back to the front of the queue",

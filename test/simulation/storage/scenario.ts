@@ -26,6 +26,7 @@ export type Step = { readonly atMs: number } & (
   | { readonly do: "fill disk"; readonly leftBytes: number; readonly forMs: number }
   | { readonly do: "lock" | "read"; readonly file: number; readonly forMs: number }
   | { readonly do: "take files"; readonly how: "remove" | "rename" | "replace"; readonly forMs: number }
+  | { readonly do: "cut WAL"; readonly share: number; readonly forMs: number }
   | { readonly do: "crash"; readonly kind: Crash }
   | { readonly do: "stop" }
   | { readonly do: "stall"; readonly forMs: number }
@@ -84,6 +85,7 @@ export function scenarioOf(simulation: StorageScenario["simulation"], seed: numb
   if (simulation === "log" || simulation === "dedupe")
     steps.push(...Array.from({ length: between(0, 3) }, () => setClock(context)))
   if (simulation === "forward") steps.push(...Array.from({ length: between(0, 6) }, () => peers(context)))
+  if (simulation === "log" && one(5)) steps.push(cutWal(context))
   return {
     simulation,
     seed,
@@ -208,6 +210,13 @@ const takeFiles = ({ random, between }: Context): Step => ({
   atMs: between(0, LASTS_MS / 2),
   do: "take files",
   how: random.pick(["remove", "rename", "replace"]),
+  forMs: random.pick([20, 200, 700]),
+})
+
+const cutWal = ({ random, between }: Context): Step => ({
+  atMs: between(0, LASTS_MS / 2),
+  do: "cut WAL",
+  share: random.pick([0, 0.3, 0.6, 0.99]),
   forMs: random.pick([20, 200, 700]),
 })
 

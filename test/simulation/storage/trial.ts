@@ -190,6 +190,8 @@ export class Trial<S> {
         return faults.neighbour(step.do === "read", step.file, step.forMs)
       case "take files":
         return this.#takeFiles(step)
+      case "cut WAL":
+        return this.#cutWal(step)
       case "crash":
         if (process !== undefined) this.machine.crash(step.kind)
         return
@@ -227,6 +229,18 @@ export class Trial<S> {
       world.after(forMs, () => {
         if (last !== undefined && machine.process === last) machine.crash("kill")
       })
+    })
+  }
+
+  /** Someone cuts the WAL under the process, and restarts it later. What was published before that may be lost. */
+  #cutWal({ share, forMs }: Extract<Step, { do: "cut WAL" }>): void {
+    const { world, machine } = this
+    if (machine.disk.model.isHalted) return
+    machine.disk.cutWals(share)
+    this.#subject.filesTaken?.()
+    const last = machine.process
+    world.after(forMs, () => {
+      if (last !== undefined && machine.process === last) machine.crash("kill")
     })
   }
 

@@ -1,3 +1,4 @@
+import { extensions } from "../src/extensions/registry.ts"
 import { Metrics } from "../src/telemetry/metrics.ts"
 import type { MetricRegistry } from "../src/telemetry/metric-registry.ts"
 import { replaceParts } from "./generated-parts.ts"
@@ -58,7 +59,12 @@ function declaredMetrics(): MetricRegistry["all"] {
     spools: () => [],
     logs: () => [],
   })
-  metrics.observeSenders({ reconciles: () => [], forwards: () => [], silences: () => [] })
+  metrics.observeSenders({ reconciles: () => [], forwards: () => [] })
+  for (const { gauges } of extensions)
+    metrics.observeGauges(
+      gauges(() => undefined),
+      undefined,
+    )
   metrics.observeReadiness(() => "ready")
   // created on first use
   void metrics.traces

@@ -7,6 +7,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/commands"],
   ["src/index.ts"],
   ["src/runtime"],
+  ["src/extensions"],
   ["src/components", "src/admin"],
   ["src/replay", "src/reconcile"],
   ["src/http", "src/brokers", "src/dedupe", "src/verify"],
@@ -116,5 +117,5 @@ export const FEATURES: readonly Feature[] = [
     ],
     words: ["reconcile", "reconciles"],
   },
-  { name: "silence", own: ["src/runtime/silences.ts"], words: ["silence", "silences"] },
+  { name: "silence", own: ["src/extensions/silence/"], words: ["silence", "silences"] },
 ]

@@ -22,7 +22,7 @@ const serviceWith = (fault: Error): Service => ({
   groups: () => Promise.reject(fault),
   reconciles: () => [],
   forwards: () => [],
-  silences: () => [],
+  extensions: () => [],
   captureMode: () => "off",
   receiver: { captures: new Captures(), submit: () => Promise.reject(fault) },
   verifications: () => [],

@@ -2,7 +2,7 @@ import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { Broker, GroupOffsets, LogReader, SpoolState } from "../brokers/broker.ts"
 import type { CaptureMode } from "../config/sections/admin.ts"
 import type { Servers } from "../http/server.ts"
-import type { ForwardGauges, ReadinessState, Silence } from "../telemetry/gauges.ts"
+import type { ForwardGauges, ReadinessState } from "../telemetry/gauges.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { LogLevel } from "../telemetry/log.ts"
 import type { SourceLimits } from "../verify/explain/advice.ts"
@@ -10,6 +10,7 @@ import type { Report } from "../verify/explain/report.ts"
 import type { EventLocations } from "../verify/presets/event-locations.ts"
 import type { Verification } from "../verify/presets/providers.ts"
 import type { SignedRequest } from "../verify/verifier.ts"
+import type { Attention, PipelineState } from "./api/shapes.ts"
 import type { Captures } from "./captured.ts"
 import type { ActivitySample } from "./history.ts"
 import type { ReconcileState } from "../reconcile/reconciliation.ts"
@@ -17,6 +18,14 @@ import type { Replays } from "./replays.ts"
 
 /** `brokers`: Kafka connections without a spool, which fail for all replicas at once. */
 export type Exclusion = "brokers"
+
+/** What runs next to the pipelines, as the admin API shows it. */
+export interface ExtensionState {
+  /** What needs someone's action now. */
+  attention(): Iterable<Attention>
+  /** The states of the pipelines that it watches; undefined: nothing is wrong. */
+  pipelineStates(): ReadonlyMap<string, PipelineState | undefined>
+}
 
 /** The application as the admin API sees it. */
 export interface Service {
@@ -39,7 +48,8 @@ export interface Service {
   groups(connection: string): Promise<readonly GroupOffsets[]>
   reconciles(): readonly ReconcileInfo[]
   forwards(): readonly ForwardInfo[]
-  silences(): readonly (readonly [pipeline: string, silence: Silence])[]
+  /** The extensions that run. */
+  extensions(): readonly ExtensionState[]
   captureMode(): CaptureMode
   readonly receiver: Receiver
   /** How a pipeline verifies requests, by its Verifiers in order; none: it does not, or there is no such pipeline. */

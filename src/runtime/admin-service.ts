@@ -18,7 +18,7 @@ import { senderOf } from "./plan/sender.ts"
 import { verifiedFrom } from "./plan/verified.ts"
 import type { RunningForward } from "./forwards.ts"
 import type { RunningReconcile } from "./reconciles.ts"
-import type { Silences } from "./silences.ts"
+import type { RunningExtensions } from "./extensions.ts"
 import { SharedBroker } from "./shared-broker.ts"
 import type { Listening, ReloadableApplication } from "./running-application.ts"
 
@@ -29,7 +29,7 @@ export interface Running extends Pick<Service, "id" | "readiness" | "receiver" |
   readonly listening: readonly Listening[]
   readonly reconciles: readonly RunningReconcile[]
   readonly forwards: readonly RunningForward[]
-  readonly silences: Silences
+  readonly extensions: RunningExtensions
   readonly reloadAgain: ReloadableApplication["reloadAgain"]
   /** The broker of a connection, open for pipelines. */
   broker(connection: string): Broker | undefined
@@ -72,7 +72,7 @@ export function adminService(running: Running): Service {
     },
     reconciles: () => running.reconciles.map((it) => it.info()),
     forwards: () => running.forwards.map((it) => it.info()),
-    silences: () => running.silences.all(),
+    extensions: () => [...running.extensions.values()],
     captureMode: () => captureOf(running.plan.admin),
     receiver: running.receiver,
     verifications(id) {

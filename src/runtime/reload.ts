@@ -17,8 +17,8 @@ import { acquireConnections, checkSpools, type OpenConnections } from "./connect
 import type { Plan } from "./plan/plan.ts"
 import { acquireForwards, type RunningForward } from "./forwards.ts"
 import { acquireReconciles, type RunningReconcile } from "./reconciles.ts"
+import { openExtensions, prepareExtensions, type RunningExtensions } from "./extensions.ts"
 import type { Resources } from "./resources.ts"
-import { acquireSilences, type Silences } from "./silences.ts"
 import { acquireTracer } from "./tracer.ts"
 
 /** A plan and what it has open. */
@@ -32,7 +32,7 @@ export interface ActivePlan {
   readonly admin: AdminServer | undefined
   readonly reconciles: readonly RunningReconcile[]
   readonly forwards: readonly RunningForward[]
-  readonly silences: Silences
+  readonly extensions: RunningExtensions
   /** undefined: nothing is traced. */
   readonly tracer: Tracer | undefined
 }
@@ -79,6 +79,7 @@ export async function changePlan(
     if (isStart) checkReceives(pipelines, transaction.unopened)
     const tracer = await acquireTracer(plan, transaction, deps)
     const openAdmin = await loadAdmin(plan.admin)
+    const prepared = await prepareExtensions(plan)
     const listeners = prepareListeners(plan, { pipelines, servers: before?.servers, tracer }, deps)
     const openListeners = await inSlices(listeners, signal)
     await nextTurn()
@@ -88,7 +89,7 @@ export async function changePlan(
     const server = acquireAdmin(plan, openAdmin, transaction, deps.service, log)
     const reconciles = acquireReconciles(plan, transaction, deps.service, log)
     const forwards = acquireForwards(plan, transaction, deps.service, log)
-    const silences = acquireSilences(plan, transaction, deps.service, log)
+    const extensions = openExtensions(prepared, transaction, deps)
     const servers = openListeners()
     change = servers.change
     // the commit: can't fail from here on
@@ -105,7 +106,7 @@ export async function changePlan(
       admin: server,
       reconciles,
       forwards,
-      silences,
+      extensions,
       tracer,
     })
   } catch (error) {

@@ -18,11 +18,12 @@ import type { Plan } from "./plan/plan.ts"
 import { logsOf, readinessOf, STARTING, spoolsOf, stateOf, storesOf, type State } from "./readiness.ts"
 import { logListening, logReload } from "./reload-log.ts"
 import { changePlan, prepareTopics, type ActivePlan, type ReloadDependencies } from "./reload.ts"
+import { extensions } from "../extensions/registry.ts"
+import type { RunningExtensions } from "./extensions.ts"
 import type { RunningForward } from "./forwards.ts"
 import type { RunningReconcile } from "./reconciles.ts"
 import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
-import type { Silences } from "./silences.ts"
 
 interface Surroundings {
   /** Where requests come from. Default: own ports. */
@@ -101,6 +102,11 @@ export class Runtime implements ReloadableApplication, Running {
     runtime.#endWatch = watchEventLoop((seconds) => metrics.eventLoopLag.add(seconds))
     metrics.observeReadiness(() => runtime.readiness().state)
     metrics.observeSenders(runtime.#deps.service)
+    for (const { name, gauges } of extensions)
+      metrics.observeGauges(
+        gauges(() => runtime.extensions.get(name)),
+        undefined,
+      )
     return runtime
   }
 
@@ -112,8 +118,8 @@ export class Runtime implements ReloadableApplication, Running {
     return this.active.plan
   }
 
-  get silences(): Silences {
-    return this.active.silences
+  get extensions(): RunningExtensions {
+    return this.active.extensions
   }
 
   get reconciles(): readonly RunningReconcile[] {

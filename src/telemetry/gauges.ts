@@ -25,14 +25,6 @@ export interface Observed {
 export interface ObservedSenders {
   reconciles(): Iterable<ReconcileGauges>
   forwards(): Iterable<ForwardGauges>
-  silences(): Iterable<readonly [pipeline: string, silence: Silence]>
-}
-
-/** A pipeline with `expect_every`. */
-export interface Silence {
-  /** Since its last event, or since it is watched. */
-  readonly ms: number
-  readonly expectedMs: number
 }
 
 interface ReconcileGauges {
@@ -104,12 +96,22 @@ export interface LogGauges {
 /** A gauge's help, and what it reads of one of its things. */
 type GaugeRow<T> = readonly [help: string, read: (one: T) => number]
 
+/** A gauge that is read of one thing at each scrape. */
+export interface Gauge<O> {
+  readonly name: string
+  readonly help: string
+  /** undefined: it has none */
+  readonly label: string | undefined
+  /** Reads its values, by the value of its label. */
+  readonly series: (observed: O) => Iterable<readonly [label: string, value: number]>
+}
+
 /** Gauges by name, without `hookline_`: their label, and their series at a scrape. */
-const gaugesOf = <T, O = Observed>(
+export const gaugesOf = <T, O = Observed>(
   label: string | undefined,
   all: (observed: O) => Iterable<readonly [label: string, one: T]>,
   rows: { readonly [name: string]: GaugeRow<T> },
-) =>
+): Gauge<O>[] =>
   Object.entries(rows).map(([name, [help, read]]) => ({
     name: `hookline_${name}`,
     help,
@@ -251,16 +253,6 @@ const SENDER_GAUGES = [
       ({ problem }) => Number(problem === undefined),
     ],
   }),
-  ...gaugesOf("pipeline", ({ silences }: ObservedSenders) => silences(), {
-    pipeline_silent: [
-      "1 while no event has come for longer than expect_every, else 0.",
-      ({ ms, expectedMs }) => Number(ms >= expectedMs),
-    ],
-    pipeline_silence_seconds: [
-      "Time since the last event of a pipeline with expect_every, or since it is watched.",
-      ({ ms }) => ms / 1000,
-    ],
-  }),
 ]
 
 /** Seconds since a time in milliseconds since 1970. */
@@ -272,14 +264,10 @@ export const observedGauges = (registry: MetricRegistry, observed: Observed): vo
 export const senderGauges = (registry: MetricRegistry, observed: ObservedSenders): void =>
   addGauges(registry, SENDER_GAUGES, observed)
 
-function addGauges<O>(
-  registry: MetricRegistry,
-  gauges: readonly ReturnType<typeof gaugesOf<never, O>>[number][],
-  observed: O,
-): void {
+export function addGauges<O>(registry: MetricRegistry, gauges: readonly Gauge<O>[], observed: O): void {
   for (const { series, label, ...declared } of gauges)
     registry.reading({ ...declared, labels: label === undefined ? [] : [label] }, () =>
-      series(observed).map(([value, count]) => [[value], count] as const),
+      Iterator.from(series(observed)).map(([value, count]) => [[value], count] as const),
     )
 }
 

@@ -88,7 +88,6 @@ test("a section that another process runs has no series", async () => {
       { ...forward, id: "here" },
       { ...forward, id: "there", problem: "another process has it", isElsewhere: true },
     ],
-    silences: () => [],
   })
   expect(await linesOf(metrics, "hookline_forward_ready")).toEqual([
     'hookline_forward_ready{forward="here"} 1',

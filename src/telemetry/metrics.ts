@@ -4,10 +4,12 @@ import { readActivity, type Activity } from "./activity.ts"
 import { configurationMetrics } from "./configuration-metrics.ts"
 import { connectionMetrics } from "./connection-metrics.ts"
 import {
+  addGauges,
   observedGauges,
   readinessGauge,
   senderGauges,
   type Observed,
+  type Gauge,
   type ObservedSenders,
   type ReadinessState,
 } from "./gauges.ts"
@@ -80,6 +82,11 @@ export class Metrics {
   /** Adds the gauges of what senders sent, or did not. */
   observeSenders(observed: ObservedSenders): void {
     senderGauges(this.#registry, observed)
+  }
+
+  /** Adds gauges that are read of `observed` at each scrape. */
+  observeGauges<O>(gauges: readonly Gauge<O>[], observed: O): void {
+    addGauges(this.#registry, gauges, observed)
   }
 
   /** Adds the gauge of what `/readyz` says. */

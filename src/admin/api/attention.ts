@@ -1,3 +1,4 @@
+import { ageOf } from "../../clock/age.ts"
 import type { History } from "../history.ts"
 import { FIVE_MINUTES } from "../pipeline-history.ts"
 import type { Replica } from "../replicas.ts"
@@ -110,9 +111,7 @@ export function* attentionOfRequests(
 
 /** Events that senders sent and that have not arrived, pipelines that receive none, and forwards. */
 export function* attentionOfSenders(service: Service): Iterable<Attention> {
-  for (const [pipeline, { ms, expectedMs }] of service.silences())
-    if (ms >= expectedMs)
-      yield attention("warning", `No event of ${pipeline} for ${ageOf(ms)}.`, { pipeline })
+  for (const extension of service.extensions()) yield* extension.attention()
   for (const { id, problem, isElsewhere, isPaused, lag = 0 } of service.forwards()) {
     if (problem !== undefined && !isElsewhere) yield attention("warning", `Can't forward ${id}: ${problem}`)
     if (isPaused && lag > 0) yield attention("warning", `Forward ${id} is paused, and records wait.`)
@@ -127,14 +126,4 @@ export function* attentionOfSenders(service: Service): Iterable<Attention> {
     if (unrecoverable > 0)
       yield attention("error", `${events(unrecoverable)} could not be recovered.`, { pipeline })
   }
-}
-
-/** `42 s`, `3 min`, `5 h`, `2 d`. */
-export function ageOf(ms: number): string {
-  const seconds = Math.max(0, Math.round(ms / 1000))
-  if (seconds < 120) return `${seconds} s`
-  const minutes = Math.round(seconds / 60)
-  if (minutes < 120) return `${minutes} min`
-  const hours = Math.round(minutes / 60)
-  return hours < 48 ? `${hours} h` : `${Math.round(hours / 24)} d`
 }

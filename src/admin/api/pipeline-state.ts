@@ -1,13 +1,13 @@
+import { ageOf } from "../../clock/age.ts"
 import { FIVE_MINUTES, MINUTE, STEP_MS, type PipelineHistory } from "../pipeline-history.ts"
 import type { Outages } from "../sampler.ts"
 import type { PipelineInfo, Readiness, Service } from "../service.ts"
-import { ageOf } from "./attention.ts"
 import { wordsOf } from "./reason-words.ts"
 import type { PipelineState } from "./shapes.ts"
 
 /** The states of pipelines at one time. */
 export function pipelineStates(
-  service: Pick<Service, "silences">,
+  service: Pick<Service, "extensions">,
   readiness: Pick<Readiness, "pipelines" | "impaired">,
   outages: Outages,
   now: number,
@@ -19,7 +19,7 @@ export function pipelineStates(
       texts.map((text) => [`${id}/${/^topic ([\w.-]+)/.exec(text)?.[1]}`, text] as const),
     ),
   )
-  const silences = new Map(service.silences())
+  const watched = new Map(service.extensions().flatMap((it) => [...it.pipelineStates()]))
   return ({ id, connection, topic }, history) => {
     const problem = problems.get(id)
     if (problem !== undefined)
@@ -30,10 +30,9 @@ export function pipelineStates(
       return { name: "down", words: ofTopic, since: null }
     const refusal = mostRefused(history)
     if (refusal !== undefined) return { name: "refusing", words: wordsOf(refusal), since: null }
-    const { ms = 0, expectedMs = Infinity } = silences.get(id) ?? {}
-    if (ms >= expectedMs)
-      return { name: "silent", words: `an event is expected every ${ageOf(expectedMs)}`, since: now - ms }
-    const pauseMs = expectedMs === Infinity ? history.brokenHabit(now) : undefined
+    const noticed = watched.get(id)
+    if (noticed !== undefined) return noticed
+    const pauseMs = watched.has(id) ? undefined : history.brokenHabit(now)
     if (pauseMs !== undefined) {
       const words = `events came at least every ${ageOf(Math.max(STEP_MS, pauseMs))} before`
       return { name: "silent", words, since: history.lastMs ?? null }

@@ -1,56 +1,52 @@
-import type { Service } from "../admin/service.ts"
-import type { Silence } from "../telemetry/gauges.ts"
-import type { Logger } from "../telemetry/log.ts"
-import type { Plan } from "./plan/plan.ts"
-import type { Transaction } from "./resources.ts"
+import type { Attention, PipelineState } from "../../admin/api/shapes.ts"
+import type { ExtensionState } from "../../admin/service.ts"
+import { ageOf } from "../../clock/age.ts"
+import type { Host } from "../define-extension.ts"
+import type { Expectation } from "./plan.ts"
 
 /** How often counters are compared. */
 const SAMPLED_MS = 10_000
 
-/** Watches the plan's pipelines that have `expect_every`, from the commit on. */
-export function acquireSilences(
-  plan: Plan,
-  transaction: Transaction,
-  service: Pick<Service, "activity">,
-  log: Pick<Logger, "warn" | "info">,
-): Silences {
-  const silences = transaction.acquire({
+/** Watches the planned pipelines from the commit on, in place of those before. */
+export function open(planned: readonly Expectation[], host: Host): Silences {
+  const silences = host.acquire({
     name: "silences",
-    open: () => new Silences(service, log),
+    open: () => new Silences(host),
     close: (it) => it.close(),
   })
-  transaction.onCommit(() =>
-    silences.expect(
-      plan.pipelines.flatMap(({ id, source }) => {
-        const everyMs: unknown = source.values["expect_every"]
-        return typeof everyMs === "number" ? [[id, everyMs] as const] : []
-      }),
-    ),
-  )
+  host.onCommit(() => silences.expect(planned))
   return silences
 }
 
+/** How long no event has come to a pipeline. */
+interface Silence {
+  /** Since its last event, or since it is watched. */
+  readonly ms: number
+  readonly expectedMs: number
+}
+
 /** Notices pipelines to which no event has come for longer than is expected. Accepted and dropped events count. */
-export class Silences {
-  readonly #service: Pick<Service, "activity">
-  readonly #log: Pick<Logger, "warn" | "info">
+export class Silences implements ExtensionState {
+  readonly #host: Pick<Host, "activity" | "log">
   #watched = new Map<string, { readonly expectedMs: number; sinceMs: number; isLogged: boolean }>()
   /** By series. */
   readonly #counts = new Map<string, number>()
   #timer: Timer | undefined
   #isClosed = false
 
-  constructor(service: Pick<Service, "activity">, log: Pick<Logger, "warn" | "info">) {
-    this.#service = service
-    this.#log = log
+  constructor(host: Pick<Host, "activity" | "log">) {
+    this.#host = host
   }
 
-  /** @param expected milliseconds by pipeline, in place of those before */
-  expect(expected: readonly (readonly [pipeline: string, everyMs: number])[]): void {
+  /** Watches these pipelines, in place of those before. */
+  expect(expected: readonly Expectation[]): void {
     const before = this.#watched
     const begun = { sinceMs: Date.now(), isLogged: false }
     this.#watched = new Map(
-      expected.map(([id, expectedMs]) => [id, { ...(before.get(id) ?? begun), expectedMs }]),
+      expected.map(({ pipeline, everyMs: expectedMs }) => [
+        pipeline,
+        { ...(before.get(pipeline) ?? begun), expectedMs },
+      ]),
     )
     if (expected.length > 0 && this.#timer === undefined) void this.#sample()
   }
@@ -63,13 +59,35 @@ export class Silences {
     ])
   }
 
+  *attention(): Iterable<Attention> {
+    for (const [pipeline, { ms, expectedMs }] of this.all())
+      if (ms >= expectedMs)
+        yield {
+          level: "warning",
+          text: `No event of ${pipeline} for ${ageOf(ms)}.`,
+          pipeline,
+          connection: null,
+        }
+  }
+
+  pipelineStates(): ReadonlyMap<string, PipelineState | undefined> {
+    const nowMs = Date.now()
+    return new Map(
+      this.all().map(([pipeline, { ms, expectedMs }]) => {
+        const words = `an event is expected every ${ageOf(expectedMs)}`
+        const state = { name: "silent" as const, words, since: nowMs - ms }
+        return [pipeline, ms >= expectedMs ? state : undefined]
+      }),
+    )
+  }
+
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
   }
 
   async #sample(): Promise<void> {
-    const { events } = await this.#service.activity()
+    const { events } = await this.#host.activity()
     const nowMs = Date.now()
     for (const { pipeline, outcome, reason, count } of events) {
       if (outcome === "rejected" || !this.#watched.has(pipeline)) continue
@@ -81,7 +99,7 @@ export class Silences {
       if (it.isLogged || nowMs - it.sinceMs < it.expectedMs) continue
       it.isLogged = true
       const line = { pipeline, since: new Date(it.sinceMs).toISOString(), expect_every_ms: it.expectedMs }
-      this.#log.warn(line, "no event has come for longer than expect_every")
+      this.#host.log.warn(line, "no event has come for longer than expect_every")
     }
     const least = Math.min(...[...this.#watched.values()].map(({ expectedMs }) => expectedMs / 10))
     const waitMs = Math.max(100, Math.min(SAMPLED_MS, least))
@@ -92,7 +110,7 @@ export class Silences {
 
   #ended(pipeline: string, nowMs: number): void {
     const it = this.#watched.get(pipeline)!
-    if (it.isLogged) this.#log.info({ pipeline, silent_ms: nowMs - it.sinceMs }, "events come again")
+    if (it.isLogged) this.#host.log.info({ pipeline, silent_ms: nowMs - it.sinceMs }, "events come again")
     it.sinceMs = nowMs
     it.isLogged = false
   }

@@ -19,9 +19,9 @@ import type { Replays } from "./replays.ts"
 /** `brokers`: Kafka connections without a spool, which fail for all replicas at once. */
 export type Exclusion = "brokers"
 
-/** What runs next to the pipelines, as the admin API shows it. */
+/** An extension that runs, as the admin API shows it. */
 export interface ExtensionState {
-  /** What needs someone's action now. */
+  /** Lists what needs someone's action now. */
   attention(): Iterable<Attention>
   /** The states of the pipelines that it watches; undefined: nothing is wrong. */
   pipelineStates(): ReadonlyMap<string, PipelineState | undefined>

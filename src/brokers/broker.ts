@@ -40,19 +40,19 @@ export interface Impairment {
   readonly problem: string
   /** Whether nothing can be published to the topic. */
   readonly isWhole: boolean
-  /** How many of its partitions have no leader. */
+  /** The number of its partitions without a leader. */
   readonly leaderless: number
   /** The broker itself reports the topic, or a part of it, as unavailable. */
   readonly isOutage: boolean
 }
 
-/** What a spool holds. */
+/** The contents of a spool. */
 export interface SpoolState extends SpoolGauges {
   /** Why the spool accepts no events; undefined: it does. */
   readonly problem: string | undefined
 }
 
-/** What an embedded log holds, as its thread said last. */
+/** The contents of an embedded log, as its thread said last. */
 export type LogState = LogGauges
 
 /** A broker whose pending records can be cancelled. */
@@ -68,7 +68,7 @@ export interface YieldingBroker extends Broker {
 export interface StoredRecord {
   readonly topic: string
   readonly partition: number
-  /** From 0 within the partition. */
+  /** Counted from 0 within the partition. */
   readonly offset: number
   /** Milliseconds since 1970. */
   readonly timestampMs: number
@@ -97,9 +97,9 @@ export interface OffsetRange {
 /** The limits of a topic; Infinity: none, or none that is known. */
 export interface TopicRetention {
   readonly ms: number
-  /** Of a Kafka partition, or of an embedded log as a whole. */
+  /** The limit of a Kafka partition, or of an embedded log as a whole. */
   readonly bytes: number
-  /** How many of these bytes are in use now, by partition; absent: none, or unknown. */
+  /** The bytes of it that are in use now, by partition; absent: none, or unknown. */
   readonly held: ReadonlyMap<number, number>
 }
 
@@ -135,7 +135,7 @@ export interface LogReader {
    * @throws HooklineError `no_topic`, `unavailable`, `no_input`
    */
   ranges(topic: string, times?: TimeRange): Promise<OffsetRange[]>
-  /** How much of a topic is kept. Absent: all. @throws HooklineError `no_topic`, `unavailable`, `no_input` */
+  /** Reads how much of a topic is kept. Absent: all. @throws HooklineError `no_topic`, `unavailable`, `no_input` */
   retention?(topic: string): Promise<TopicRetention>
   /**
    * Yields the records of these ranges, by offset within each partition and, where all ranges end, by time across
@@ -158,7 +158,7 @@ export interface LogReader {
   close(): Promise<void>
 }
 
-/** What a member of a group reads. */
+/** The partitions that a member of a group reads. */
 export interface GroupAssigned {
   /** Its partitions, with the next offset that the group has committed; undefined: none. */
   readonly next: ReadonlyMap<number, number | undefined>
@@ -169,7 +169,7 @@ export interface GroupAssigned {
 /** A consumer group, and how far it is. */
 export interface GroupOffsets {
   readonly group: string
-  /** As Kafka names it: `Stable`, `Empty`, … */
+  /** The state in Kafka's words: `Stable`, `Empty`, … */
   readonly state: string
   /** undefined: not known. */
   readonly members: number | undefined

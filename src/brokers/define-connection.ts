@@ -23,7 +23,7 @@ export interface ConnectionKind<
   O extends ConnectionOptions = ConnectionOptions,
   N extends string = string,
 > extends Section<O> {
-  /** As code and the admin API name it: `kafka`. */
+  /** The name in code and in the admin API: `kafka`. */
   readonly name: N
   /** In sentences: "an option of `adjective` connections", "add directory = <folder> for `noun`". */
   readonly adjective: string
@@ -77,7 +77,7 @@ export interface Connection<O extends ConnectionOptions = ConnectionOptions> {
   readonly values: Values<O>
 }
 
-/** What commands and the admin API show of a connection. Has no secret. */
+/** A connection as commands and the admin API show it. Has no secret. */
 export interface Description {
   /** Its servers or folder. */
   readonly address: string
@@ -85,11 +85,11 @@ export interface Description {
   readonly place: string
   /** Follows the name of a topic: `of Kafka at localhost:9092`. */
   readonly ofTopic: string
-  /** How the connection is secured, where it can be. */
+  /** The security of the connection, where it can have any. */
   readonly security?: string
 }
 
-/** What servers answer. */
+/** The answers of servers. */
 export interface Reached {
   /** Whether events could be published. */
   readonly isUsable: boolean
@@ -149,7 +149,7 @@ export interface Acquired {
   readonly listening?: Promise<void>
 }
 
-/** For brokers that no metrics count. @internal */
+/** Counts nothing: for brokers without metrics. @internal */
 export const UNCOUNTED: KafkaMetrics = { batch() {}, retried() {}, connected() {}, incident() {} }
 
 /** Declares a kind of connection. */

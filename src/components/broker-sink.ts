@@ -29,7 +29,7 @@ import {
 import { TOPIC_NAME } from "../pipeline/topic-name.ts"
 
 const HEADER_FORM = `a name, =, and ${EXTRACTION.form}; or ${NO_HEADERS}, or ${ALL_HEADERS}`
-/** Of what is no list. */
+/** The position of an event that is not of a list. */
 const isWord = (text: string): boolean => text === NO_HEADERS || text === ALL_HEADERS
 
 const ID = text({ doc: "" })
@@ -196,7 +196,7 @@ class BrokerPublisher {
     return startPublishing(trace, topic, name, this.#to.messagingSystem)
   }
 
-  /** By the event's deadline: one promise of the broker, one outcome. */
+  /** Publishes by the event's deadline: one promise of the broker, one outcome. */
   async #publish(
     record: Record,
     { arrivedMs, request }: Event,
@@ -243,7 +243,7 @@ function framed(event: Event): Uint8Array {
   return value
 }
 
-/** Where a record is, for the log: without what the broker does not know. */
+/** The place of a record, for the log: without what the broker does not know. */
 function positionOf({ topic }: Record, { partition, offset }: Receipt, ms: number): object {
   const where = partition < 0 ? { spooled: true } : offset < 0 ? { partition } : { partition, offset }
   return { topic, ...where, ms: Math.round(ms * 10) / 10 }

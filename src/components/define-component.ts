@@ -19,7 +19,7 @@ import type { Verification } from "../verify/presets/providers.ts"
 export interface ComponentContext {
   /** The pipeline's id. */
   readonly pipeline: string
-  /** Where the events have their id, type and time, by the pipeline's Verifier; undefined: it has none. */
+  /** The locations of the events' id, type and time, by the pipeline's Verifier; undefined: it has none. */
   readonly sender: KnownSender | undefined
   /** @internal The path of the pipeline's source, which a `*` may end. */
   readonly sourcePath: string
@@ -48,7 +48,7 @@ export interface ComponentContext {
    * they are. In `create` or later.
    */
   readonly prepareTopics: (topics: readonly string[]) => void
-  /** From the arrival of an event's body to its acknowledgement. */
+  /** The time from the arrival of an event's body to its acknowledgement. */
   readonly deliveryTimeoutMs: number
   /** @internal The keys of a store, see dedupe/location.ts; `ca` as there. */
   readonly dedupeKeys: (store: string, ca?: string) => DedupeKeys
@@ -60,7 +60,7 @@ export interface ComponentContext {
   readonly sharedLimits: SharedLimits | undefined
 }
 
-/** What `create` returns. */
+/** The running part that `create` returns. */
 export interface Made {
   /** The source's route, for the composed rest of the pipeline. */
   source: (handler: Handler) => Route
@@ -79,9 +79,9 @@ export interface Component<
   readonly kind: K
   /** Whether, with these options, only verified senders' requests pass; absent: never. */
   readonly verifies?: ((values: Partial<Values<O>>) => boolean) | undefined
-  /** How it verifies requests, with valid options, for explanations; absent: it verifies none. */
+  /** Describes how it verifies requests, with valid options, for explanations; absent: it verifies none. */
   readonly verification?: ((values: Values<O>) => Verification) | undefined
-  /** What decides the topics of events; absent: it does not choose them. */
+  /** Describes how it chooses the topics of events; absent: it does not choose them. */
   readonly routing?: ((values: Partial<Values<O>>) => Routing) | undefined
   /** Whose events it lets pass; undefined: its options are wrong. Absent: it does not restrict them. */
   readonly sender?: ((values: Partial<Values<O>>) => KnownSender | undefined) | undefined
@@ -109,16 +109,16 @@ export interface Component<
 
 export type Implied = { readonly [component: string]: { readonly [key: string]: string } | undefined }
 
-/** What `checkInPipeline` sees. */
+/** The options that `checkInPipeline` sees, and the pipeline around them. */
 export interface CheckingInPipeline<O extends OptionSet> extends Checking<O> {
   readonly sender: KnownSender | undefined
 }
 
-/** What decides the topics of events. */
+/** The values of an event that decide its topic. */
 export interface Routing {
   /** The key of the option that names the values, for messages. */
   readonly key: string
-  /** Where they are: `header:Name`, `json:/pointer`. @throws WrongValue as `checkExtractions` reports */
+  /** Their locations: `header:Name`, `json:/pointer`. @throws WrongValue as `checkExtractions` reports */
   readonly places: (sender: KnownSender | undefined) => readonly string[]
   /** Whether an event may go to several topics. */
   readonly hasSeveral: boolean
@@ -153,7 +153,7 @@ type Declaration<K extends ComponentKind, O extends OptionSet> = Omit<
   Component<K, O>,
   "title" | "aliases" | "create"
 > & {
-  /** As in `[pipeline:<id>:<name>]`. */
+  /** The name in `[pipeline:<id>:<name>]`. */
   readonly name: string
   readonly aliases?: readonly string[]
   /** Called once per pipeline, before it runs, with all options resolved. */

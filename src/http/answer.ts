@@ -67,7 +67,7 @@ const PHRASES: { readonly [status: number]: string } = {
  */
 export const problemType = (name: string): string => `urn:hookline:error:${name}`
 
-/** Of each refusal that is not a 401, by its reason. */
+/** The status and sentence of each refusal that is not a 401, by its reason. */
 export const PROBLEM_TYPES: ReadonlyMap<string, string> = new Map(
   [
     ...Object.keys(REFUSALS),
@@ -124,7 +124,7 @@ export const refused = (reason: RefusalReason, logDetail: string | undefined): R
 const withMore = ({ status, reason, detail }: Rejected, more: Partial<Rejected>): Rejected =>
   new Rejected(status, reason, detail, more)
 
-/** Of a Content-Type or Content-Encoding, which the sender chooses: its begin, in quotes. */
+/** Quotes the begin of a Content-Type or Content-Encoding, which the sender chooses. */
 function quoted(value: string): string {
   const text = headerText(value)
   return JSON.stringify(text.length > MOST_QUOTED ? `${text.slice(0, MOST_QUOTED)}…` : text)

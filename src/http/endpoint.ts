@@ -43,7 +43,7 @@ export interface EndpointDeps extends ShapeDeps {
   readonly tracer: Tracer | undefined
   /** When the requests first came, in milliseconds since 1970; undefined: they come now. */
   readonly firstCameAtMs?: number | undefined
-  /** As `RequestInfo.isInjected`. */
+  /** See `RequestInfo.isInjected`. */
   readonly isInjected?: boolean | undefined
 }
 
@@ -154,7 +154,7 @@ export class PipelineEndpoint implements SenderLimits {
     }
   }
 
-  /** Where the pipeline verifies senders, only verified events count against the rate limit. */
+  /** The rate limit counts only verified events where the pipeline verifies senders. */
   whenVerified(info: ReceivedRequest): Rejected | undefined | Promise<Rejected | undefined> {
     this.#unverified?.verified(info)
     return this.#limitRate()

@@ -30,7 +30,7 @@ export interface Route {
   readonly unverifiedLimit?: UnverifiedLimit | undefined
   /** These limits as they are configured, for the log: `rate_limit = 5, rate_burst = 5`. */
   readonly limits?: { readonly rate: string; readonly unverified: string } | undefined
-  /** How long an event may take to be published, in milliseconds; the limit of every wait. */
+  /** The milliseconds that an event may take to be published; the limit of every wait. */
   readonly deliveryTimeoutMs: number
   /** The answer for an accepted or dropped event. */
   readonly response: {

@@ -18,7 +18,7 @@ import { toRequest, type Submission } from "./submission.ts"
 export interface Limits {
   /** Bytes of bodies held at once. */
   readonly maxInFlightBytes: number
-  /** From the end of the header section. */
+  /** The time that a body may take, from the end of the header section. */
   readonly bodyTimeoutMs: number
   /** undefined: as many as descriptors allow. */
   readonly maxConnections?: number | undefined
@@ -48,7 +48,7 @@ export interface ServersChange {
 }
 
 /**
- * How long a drain answers 503 before it closes connections: Bun closes those without a request immediately, and a
+ * Milliseconds for which a drain answers 503 before it closes connections: Bun closes those without a request immediately, and a
  * sender whose next request is in transit would get a reset.
  */
 const DRAIN_GRACE_MS = 50
@@ -56,7 +56,7 @@ const DRAIN_GRACE_MS = 50
 /** The HTTP servers. Routes of one host and port share a listener; those with port 0 have one each. */
 export class Servers {
   readonly #options: ServerOptions
-  /** Of the current limits. */
+  /** The budget of the current limits. */
   readonly #budget = new InFlightBudget(0)
   /** Serves requests that another server passes on, where the options have one. */
   readonly mount = new Mount()
@@ -65,7 +65,7 @@ export class Servers {
   #connectionLimit: ConnectionLimit | undefined
   readonly #draining = new AbortController()
   #routes: readonly Route[] = []
-  /** What the endpoints of the current routes need. */
+  /** The requirements of the endpoints of the current routes. */
   #deps: EndpointDeps | undefined
   #listeners: ReadonlyMap<string, Listener> = new Map()
   /** Listeners that have no routes any more and finish their requests. */

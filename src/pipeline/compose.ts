@@ -30,7 +30,7 @@ export interface Parts {
   readonly verifiedFrom?: number | undefined
   readonly metrics: Pick<PipelineMetrics, "acknowledged" | "deadLetter" | "listItem">
   readonly log: RequestLog
-  /** For processors and sinks. */
+  /** The logger that processors and sinks write to. */
   readonly partsLog: Logger
 }
 
@@ -50,11 +50,11 @@ export interface Handler {
   readonly handle: (event: Event, limits?: SenderLimits) => Promise<Outcome>
   /** Whether a processor verifies senders. */
   readonly verifiesSenders: boolean
-  /** Of all that a request passes until its sender is verified; undefined: that may take more, or senders are not verified. */
+  /** The quick check of everything that a request passes until its sender is verified; undefined: that may take more, or senders are not verified. */
   readonly quickCheck: QuickCheck | undefined
   /** The answer for accepted events where the source has no body of its own. */
   readonly response: Processor["response"]
-  /** What its parts say that they may end events with. */
+  /** The outcomes that its parts declare. */
   readonly outcomes: readonly Ended[]
 }
 
@@ -176,7 +176,7 @@ function admission(processors: readonly Processor[]): Handler["admit"] {
   }
 }
 
-/** What the parts may end events with; their counters, in addition to that of events, begin at 0. */
+/** The outcomes that the parts declare; their counters, in addition to that of events, begin at 0. */
 function knownOutcomes({ processors, publish, verifiedFrom, metrics }: Parts): Ended[] {
   const outcomesOf = (some: readonly Processor[]): readonly Ended[] =>
     some.flatMap(({ outcomes = [] }) => outcomes)

@@ -24,7 +24,7 @@ export const deadLetterRefused = (
     headers,
   })
 
-/** What dead letters are published with. */
+/** The broker, topic and limits that dead letters are published with. */
 export interface DeadLetters {
   readonly pipeline: string
   /** undefined: none are kept, or no sender is verified. */

@@ -62,7 +62,7 @@ export class EventDeadline {
     return this.#aborting.signal
   }
 
-  /** What a part resolves with; at the deadline 503, whatever it resolves with later. @param part for the log */
+  /** Resolves as the part does, or with 503 at the deadline, whatever the part resolves with later. @param part for the log */
   async within<T>(part: string, answer: Promise<T>): Promise<T | Rejected> {
     // what waited for its signal may reject before this is resumed
     const failed = (error: unknown): undefined => {

@@ -13,7 +13,7 @@ export type { RequestInfo } from "./request-info.ts"
 
 /** The place of an item in a list. */
 interface ListPlace {
-  /** From 0. */
+  /** The first is 0. */
   readonly index: number
   /** The dedupe keys of items that are to be published, shared by all items. */
   readonly keys: Map<string, Event>
@@ -213,7 +213,7 @@ export function toBytes(value: unknown, what: string, advice = ""): Uint8Array {
   throw new HooklineError("internal", `${problem}: ${remedy}`)
 }
 
-/** What a processor returns. */
+/** The result of a processor: the event, or how it ends. */
 export type Passed = Event | readonly Event[] | Ended
 
 /** Passed to a processor or sink with each event. */
@@ -222,7 +222,7 @@ export interface EventContext {
   readonly signal: AbortSignal
   /** The pipeline's log; its lines have the request's id. */
   readonly log: Logger
-  /** What processors and sink keep for each other, by name. Events that one was split into begin with a copy. */
+  /** Values that processors and the sink keep for each other, by name. Events that one was split into begin with a copy. */
   readonly state: Map<string, unknown>
 }
 
@@ -241,7 +241,7 @@ export interface Processor {
   readonly methods?: readonly string[]
   /** The answer to accepted events where the source has no body of its own. */
   readonly response?: { readonly body: string; readonly contentType: string } | undefined
-  /** What it may end events with, for metrics that begin at 0; what is missing is counted from the first one on. */
+  /** The outcomes that it may end events with, so that their counters begin at 0; one that is not declared is counted from its first event on. */
   readonly outcomes?: readonly Ended[]
   /** @internal Whether it ends within the event's deadline by itself. */
   readonly isBounded?: boolean
@@ -262,7 +262,7 @@ export interface Publisher {
   readonly judge?: Processor | undefined
   /** @internal The registered schemas of the topics; undefined: events need none. */
   readonly schemas?: TopicSchemas | undefined
-  /** As `Processor.outcomes`. */
+  /** See `Processor.outcomes`. */
   readonly outcomes?: readonly Rejected[]
   /**
    * Publishes the received body of an event as a dead letter, with the outcome's reason; undefined: none are kept.

@@ -21,7 +21,7 @@ import { decisive, Dropped, isForAll, Rejected, type Accepted, type Ended, type 
 /** The pipeline whose list it is. */
 export interface ListSteps extends DeadLetters {
   readonly steps: readonly Bounded<Passed>[]
-  /** As in `Parts`: a list is split after what verifies senders. */
+  /** See `Parts`: a list is split after the steps that verify senders. */
   readonly verifiedFrom: number | undefined
   readonly publish: Bounded<Accepted | Rejected>
   readonly metrics: Pick<PipelineMetrics, "acknowledged" | "listItem" | "deadLetter">

@@ -32,7 +32,7 @@ export interface Capture {
   keep(answered: AnsweredRequest): void
 }
 
-/** Where answered requests are logged, captured and reported. @internal */
+/** The log, captures and callback that learn of each answered request. @internal */
 export interface Watchers {
   readonly log: RequestLog
   readonly onAnswer?: OnAnswer | undefined

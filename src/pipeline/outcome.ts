@@ -43,7 +43,7 @@ export class Dropped {
   readonly kind = "dropped"
   /** A short fixed word for metrics and logs, such as `invalid_json`. */
   readonly reason: string
-  /** For the log only. */
+  /** Details for the log. */
   readonly detail: string | undefined
   /** Whether the body is invalid, and so a dead letter where those are kept. */
   readonly isInvalid: boolean
@@ -65,9 +65,9 @@ export class Rejected {
   readonly status: number
   /** A short fixed word for metrics and logs, such as `invalid_json`. */
   readonly reason: string
-  /** For the sender, in a sentence. Names no broker, file or secret. */
+  /** A sentence for the sender. Names no broker, file or secret. */
   readonly detail: string
-  /** For the log only, never sent. */
+  /** Details for the log, never sent. */
   readonly logDetail: string | undefined
   readonly headers: { readonly [name: string]: string } | undefined
   /** Whether the answer has no body, for senders that accept none. */
@@ -132,13 +132,13 @@ export class Answered {
 /** An outcome before publishing. */
 export type Ended = Dropped | Rejected | Answered
 
-/** How an event has ended. */
+/** The end of an event. */
 export type Outcome = Accepted | Ended
 
 /** The answer to a request before its body is read; undefined: read the body. */
 export type Admission = Rejected | Answered | undefined
 
-/** Of several outcomes the one that answers the sender: a refusal that says nothing of the event itself, another, or the first. */
+/** Picks the outcome that answers the sender: a refusal that says nothing of the event itself, else another one, else the first. */
 export function decisive(outcomes: readonly (Accepted | Rejected)[]): Accepted | Rejected | undefined {
   const refusals = outcomes.filter((it) => it.kind === "rejected")
   return refusals.find((it) => isForAll(it)) ?? refusals[0] ?? outcomes[0]

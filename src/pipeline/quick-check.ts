@@ -1,4 +1,4 @@
-/** How a request's signature or token is checked at little cost: without public-key work and without the network. */
+/** A check of a request's signature or token at little cost: without public-key work and without the network. */
 export interface QuickCheck {
   /** Whether the body is needed for it, too. */
   readonly needsBody: boolean

@@ -1,7 +1,7 @@
 /** A name and a value of a record. Names may repeat; their order is kept. */
 export type RecordHeader = readonly [name: string, value: Uint8Array]
 
-/** What a record or header without a value has for one: Kafka's null, which deletes a key in a compacted topic. */
+/** The value of a record or header that has none: Kafka's null, which deletes a key in a compacted topic. */
 export const NO_VALUE: Uint8Array = new Uint8Array(0)
 
 /** A record to publish. Bytes are not copied: they must not change after `publish`. */
@@ -13,7 +13,7 @@ export interface Record {
   readonly headers?: readonly RecordHeader[] | undefined
   /** Arrival, in milliseconds since 1970; undefined: now. */
   readonly timestampMs?: number | undefined
-  /** Where it was in another topic: see SourcePartition. */
+  /** Its place in another topic: see SourcePartition. */
   readonly sourcePartition?: SourcePartition | undefined
   /** Its event's key; a log in the key store's folder writes both in one transaction. */
   readonly dedupeKey?: DedupeKey | undefined
@@ -47,7 +47,7 @@ export interface DedupeKey {
 
 /** The dedupe keys that a log keeps until the store in its folder has them in its own file. */
 export interface KeyJournal {
-  /** What it holds, oldest first: all of it is durable. @throws HooklineError `unavailable` while the log is not open */
+  /** Reads what it holds, oldest first: all of it is durable. @throws HooklineError `unavailable` while the log is not open */
   read(): Promise<readonly JournaledKey[]>
   /** Deletes those up to that id, eventually. */
   forget(throughId: number): void
@@ -98,6 +98,6 @@ export interface JournaledKey extends Pick<DedupeKey, "key" | "untilMs"> {
 export interface Receipt {
   /** -1: in a spool. */
   readonly partition: number
-  /** From 0 within the partition; -1: unknown. */
+  /** Counted from 0 within the partition; -1: unknown. */
   readonly offset: number
 }

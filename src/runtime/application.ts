@@ -38,7 +38,7 @@ export class Application {
   readonly #connections = new Map<string, ConnectionSpec>()
   readonly #pipelines: Pipeline[] = []
   readonly #handlers: PlannedHandler[] = []
-  /** What the last start or reload tried. */
+  /** The draft that the last start or reload tried. */
   #draft: Draft | undefined
   #running: ReloadableApplication | undefined
   /** Answers `fetch`; one that has stopped answers 503. */
@@ -208,7 +208,7 @@ export class Application {
 
   /**
    * Reads the configuration again, files and registrations, and switches to it without refusing or losing a request.
-   * What has not changed stays open. One at a time: a call during one runs after it, and later calls join that one.
+   * Parts that have not changed stay open. One at a time: a call during one runs after it, and later calls join that one.
    *
    * @throws HooklineError `config`, `no_input`, `listen`, `log_locked`, `log_io`: logged, and nothing has changed.
    *   `usage`: not started. `closing`: stopping.

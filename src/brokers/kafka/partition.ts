@@ -291,7 +291,7 @@ export class Partition {
   }
 }
 
-/** How often a batch is sent when its errors say nothing about it: within 13 s, for what may pass. */
+/** The attempts for a batch whose errors say nothing about it: within 13 s, for what may pass. */
 const ATTEMPTS = 8
-/** How often a batch is sent that arrives damaged; also after how many sequence errors in a row it is refused. */
+/** The attempts for a batch that arrives damaged; also the sequence errors in a row after which it is refused. */
 const QUICK_ATTEMPTS = 5

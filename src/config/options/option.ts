@@ -20,13 +20,13 @@ export interface Option<T, C = T, P extends Presence = Presence> {
   readonly relations: Relations
 }
 
-/** How an option depends on others of its section. `relations.ts` checks it and describes it in the reference. */
+/** The relations of an option to others of its section. `relations.ts` checks them and describes them in the reference. */
 export interface Relations {
   /** Values of other options with which this one has an effect, as the file spells them; `on`: any but `off`. */
   readonly only?: { readonly [key: string]: readonly string[] | "on" }
   /** Whether it must be given where `only` holds. */
   readonly requiredThen?: boolean
-  /** What it means to give it where `only` does not hold: an error, or a warning. */
+  /** The consequence of giving it where `only` does not hold: an error, or a warning. */
   readonly unused?: "error" | "warning"
   /** An option without which this one has no effect. */
   readonly needs?: string
@@ -47,9 +47,9 @@ export type Presence = "required" | "optional" | "default"
 export interface ParseContext {
   /** Absolute base of relative paths. */
   readonly baseDir: string
-  /** What other sections define, by their names: `provider:acme`. undefined: the section has problems. */
+  /** Definitions of other sections, by their names: `provider:acme`. undefined: the section has problems. */
   readonly defined?: ReadonlyMap<string, object | undefined> | undefined
-  /** Where the text has commas that files gave, which separate no secrets. */
+  /** The positions of commas that files gave, which separate no secrets. */
   readonly fileCommas?: readonly number[] | undefined
 }
 
@@ -70,7 +70,7 @@ export class WrongValue extends Error {
 type AnyOption = Option<any, any>
 export type OptionSet = { readonly [key: string]: AnyOption }
 
-/** What follows from a set of options is found once, since a file may have thousands of sections. */
+/** Finds what follows from a set of options once, since a file may have thousands of sections. */
 export function oncePerSet<T extends object>(find: (options: OptionSet) => T): (options: OptionSet) => T {
   const found = new WeakMap<OptionSet, T>()
   return (options) => {
@@ -85,7 +85,7 @@ export const optionsIn = oncePerSet((options): readonly (readonly [key: string, 
   Object.entries(options),
 )
 
-/** By key, of options that are not known to the types. */
+/** Values by key, of options that are not known to the types. */
 export type OptionValues = { readonly [key: string]: unknown }
 
 /** The options' own defaults: one object for all sections of a folder. */
@@ -116,7 +116,7 @@ interface Described extends Relations {
 /** Required when there is neither a default, as the file would spell it, nor `optional`. */
 export type Declared = Described | (Described & { default: string }) | (Described & { optional: true })
 
-/** What a declaration makes: an option of values T, which code gives as C. */
+/** The option that a declaration makes: of values T, which code gives as C. */
 export type Parsed<T, D extends Declared, C = T> = D extends { optional: true }
   ? Option<T | undefined, C, "optional">
   : D extends { default: string }

@@ -20,7 +20,7 @@ export interface Checking<O extends OptionSet> {
   readonly isGiven: (key: keyof O & string) => boolean
   /** Whether its value comes from `[defaults:…]`, which serves other sections too. */
   readonly isDefault: (key: keyof O & string) => boolean
-  /** What the environment and files have put into its text. */
+  /** The values that the environment and files have put into its text. */
   readonly substituted: (key: keyof O & string) => readonly string[]
   /** Reports a problem of a key, with its remedy; by default `invalid_value`. */
   readonly wrong: (key: keyof O & string, text: string, problem?: OptionProblem) => void

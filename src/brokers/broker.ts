@@ -179,7 +179,7 @@ export interface GroupOffsets {
 
 /** A member of a group whose members share the partitions of a topic, and whose offsets the broker keeps. */
 export interface ReadGroup {
-  /** What it reads now. @throws HooklineError `unavailable`, also where it has lost its group */
+  /** Resolves with the partitions that it reads now. @throws HooklineError `unavailable`, also where it has lost its group */
   assigned(): Promise<GroupAssigned>
   /** Resolves when the next offsets are durable. @throws HooklineError `unavailable`, also where others have its partitions now */
   commit(next: ReadonlyMap<number, number>): Promise<void>

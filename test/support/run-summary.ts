@@ -11,6 +11,7 @@ const MANY_STARTS: { readonly [file: string]: string } = {
   "src/components/local-time.test.ts": "a process has one time zone, and they differ",
   "test/faults/damaged-pages.test.ts": "each kind of damage, before a start and for each command",
   "test/faults/files-taken-away.test.ts": "each way to take files away, and a start with what is left",
+  "test/faults/log-copies-killed.test.ts": "each killed command, and what continues it",
   "test/e2e/cookbook.test.ts": "the programs of each recipe, and the pages' own commands",
   "test/e2e/dev.test.ts": "what it does with a terminal, a file and senders, each in a folder without one",
   "test/e2e/documents.test.ts": "the commands of the pages, as they stand there",

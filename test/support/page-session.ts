@@ -24,11 +24,16 @@ export interface Session extends AsyncDisposable {
   run(block: Block): Promise<string>
 }
 
-/** A checkout as the pages expect it, on free ports. What serves has a terminal, and ends by Ctrl-C. */
-export async function openSession(): Promise<Session> {
+/**
+ * A checkout as the pages expect it, on free ports. What serves has a terminal, and ends by Ctrl-C. `program`: an executable that
+ * `bin/hookline` is there, in place of the checkout's own with its source.
+ */
+export async function openSession({ program }: { program?: string | undefined } = {}): Promise<Session> {
   const folder = temporaryFolder()
-  for (const name of ["bin", "src", "node_modules", "examples"])
+  for (const name of ["src", "node_modules", "examples"])
     symlinkSync(join(ROOT, name), join(folder.path, name))
+  if (program === undefined) symlinkSync(join(ROOT, "bin"), join(folder.path, "bin"))
+  else symlinkSync(program, join(folder.make("bin"), "hookline"))
   copyFileSync(join(ROOT, "package.json"), join(folder.path, "package.json"))
   const [port, adminPort, kafkaPort] = (await freePorts(3)) as [number, number, number]
   const file = join(folder.path, "pipelines.conf")

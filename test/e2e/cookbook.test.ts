@@ -1,3 +1,4 @@
+import { PROGRAM } from "../support/program.ts"
 import { SQL } from "bun"
 import { describe, expect, test } from "bun:test"
 import { mkdirSync, writeFileSync } from "node:fs"
@@ -92,7 +93,7 @@ describe.each(RECIPES.filter((page) => filesOf(page).size > 0))("%s", (page) => 
       const [status, body] = await post(url, provider)
       expect(status).toBe(200)
       const config = join(folder.path, "pipelines.conf")
-      const tail = [join(ROOT, "bin/hookline"), "tail", "--format", "value", id, "-c", config]
+      const tail = [...PROGRAM, "tail", "--format", "value", id, "-c", config]
       expect((await runToEnd(tail)).stdout).toContain(body.slice(1, -1))
     }
     if (all.includes("[forward:")) await application.count(1)

@@ -1,4 +1,3 @@
-import { PROGRAM } from "../support/program.ts"
 import { SQL } from "bun"
 import { describe, expect, test } from "bun:test"
 import { mkdirSync, writeFileSync } from "node:fs"
@@ -11,6 +10,7 @@ import { blocksOf, pages, ROOT, type Block } from "../support/documents.ts"
 import { startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { hasPostgres, makePostgres } from "../support/postgres.ts"
+import { PROGRAM } from "../support/program.ts"
 import { hasProxy, nginxWith, runProxy } from "../support/proxies.ts"
 import { Receiver } from "../support/receiver.ts"
 

@@ -65,6 +65,15 @@ test("a section posts what is published from its start on, continues after kill 
   expect([keysOf(receiver).at(-1), keysOf(moved)]).toEqual(["d", ["e"]])
 })
 
+/** Awaits that a refused record is listed, which it is a moment after its log line. */
+const listed = (
+  run: (...args: string[]) => Promise<{ readonly stdout: string }>,
+  offset: number,
+): Promise<void> =>
+  until(`offset ${offset} is listed`, async () =>
+    (await run("failures", "app", "--json")).stdout.includes(`"offset":${offset},`),
+  )
+
 test("a record that is refused alone is parked, published to the dead letters, listed, and retried", async () => {
   using folder = temporaryFolder()
   let refuses = true
@@ -78,6 +87,7 @@ test("a record that is refused alone is parked, published to the dead letters, l
   await service.logged(({ msg, offset }) => msg === "record refused" && offset === 1)
   await service.logged(({ msg, offset }) => msg === "record refused" && offset === 2)
   const run = (...args: string[]) => hookline(["forward", ...args], { cwd: folder.path })
+  await listed(run, 2)
   expect((await run("failures", "app")).stdout).toContain("422: no such customer")
   // what it waited for is written a moment after the record
   await until("listed as running", async () =>
@@ -92,13 +102,16 @@ test("a record that is refused alone is parked, published to the dead letters, l
     ),
   })
   await post(service, "poison 3", "c")
-  await service.logged(({ msg, offset }) => msg === "record refused" && offset === 4)
+  await listed(run, 4)
   expect(await run("drop", "app", "--offset", "0:4")).toMatchObject({
     status: 0,
     stdout: "1 record removed from the list\n",
   })
   refuses = false
   expect(await run("retry", "app")).toMatchObject({ status: 0, stdout: "hooks[0]@1 200\nhooks[0]@2 200\n" })
+  await until("all others are delivered", async () =>
+    JSON.stringify((await overviewOf(service)).forwards).includes('"delivered":3,'),
+  )
   expect((await overviewOf(service)).forwards).toMatchObject([
     { id: "app", from: "log/hooks", delivered: 3, refused: 3, lag: 0, problem: null },
   ])
@@ -123,6 +136,7 @@ test("a retry posts as the section does: signed, with its headers, to its URL; a
   const unset = configuration(receiver.url, signed.replace(secret, "${NOT_SET_ANYWHERE}"))
   await Bun.write(join(folder.path, "unset.conf"), unset)
   const run = (...args: string[]) => hookline(["forward", ...args, "-c", "unset.conf"], { cwd: folder.path })
+  await listed(run, 1)
   expect(await run("failures", "app")).toMatchObject({ status: 0, stdout: expect.stringContaining("422") })
   expect(await run("retry", "app")).toMatchObject({
     status: 78,

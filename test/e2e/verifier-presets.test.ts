@@ -14,7 +14,7 @@ const BY_CERTIFICATE = ["aws-sns", "paypal"]
 /** Providers whose usual body is a form. */
 const FORMS = ["twilio", "mandrill"]
 
-/** Of unverified requests of an address in a second. */
+/** Of unverified requests of an address in a second: less than the default, which costs less to exceed. */
 const LIMIT = 20
 
 const folder = temporaryFolder()
@@ -82,4 +82,17 @@ describe.each(Object.entries(SENDERS))("%s", (name, sender: Sender) => {
     expect(flood.includes(429)).toBe(isQuick)
     expect(await signed()).toBe(accepted)
   })
+})
+
+test("by default an address may send 100 unverified requests in a second", async () => {
+  using own = temporaryFolder()
+  const step = verifier({ provider: "github", ...inCode(SENDERS["github"]!.settings) })
+  await using pipeline = await startVerified(own.path, { github: step })
+  // a busy machine may serve no more of them than the limit allows
+  using _clock = spyOn(performance, "now").mockReturnValue(performance.now())
+  const statuses: number[] = []
+  for (let sent = 0; sent < 101; sent++)
+    statuses.push((await deliver(pipeline.origin("github"), URL_SENT_TO, {}, BODY)).status)
+  expect(new Set(statuses.slice(0, 100))).toEqual(new Set([401]))
+  expect(statuses[100]).toBe(429)
 })

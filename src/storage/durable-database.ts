@@ -160,7 +160,7 @@ export abstract class DurableDatabase {
   protected checkpointNow(mode: CheckpointMode): Checkpointed {
     this.files.checkUnchanged()
     const done = checkpoint(this.db, mode)
-    this.files.checkpointed()
+    this.files.checkpointed(done.isSynced)
     this.isSynced = done.isSynced
     return done
   }

@@ -116,6 +116,30 @@ for (const [name, kind] of KINDS) {
     expect(left).toBeLessThan(11)
   })
 
+  test(`${name}: one that the end of a reader's process empties takes commits, since all of it is in the database`, async () => {
+    const { database, commit } = kind.open()
+    const read = async (): Promise<void> => {
+      // not closed: Bun checkpoints at the end of the process
+      const script = `new (require("bun:sqlite").Database)(process.argv[1], { readonly: true }).query("SELECT * FROM sqlite_schema").all()`
+      const reader = Bun.spawn([process.execPath, "-e", script, kind.location().file])
+      expect(await reader.exited).toBe(0)
+    }
+    await read()
+    commit("first")
+    database["checkpointNow"]("PASSIVE")
+    expect(statSync(wal()).size).toBeGreaterThan(0)
+    await read()
+    expect(statSync(wal()).size).toBe(0)
+    for (let n = 0; n < 3; n++) commit(`later ${n}`)
+    expect(statSync(wal()).size).toBeGreaterThan(0)
+    await read()
+    expect(statSync(wal()).size).toBeGreaterThan(0)
+    commit("last")
+    database.close()
+    using db = new Database(kind.location().file, { readonly: true })
+    expect(db.query<{ n: number }, []>(kind.count).get()!.n).toBe(5)
+  })
+
   test(`${name}: one that is cut while nothing is committed is noticed by the next poll of the lock`, () => {
     const { database, commit } = kind.open()
     commit("before")

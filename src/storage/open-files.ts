@@ -12,7 +12,8 @@ import { HooklineError } from "../errors.ts"
  *
  * So it is with the WAL, which only this process's transactions write to. A WAL that was cut (`: > log.sqlite-wal`) is written
  * to behind its former end, by commits that succeed, and the next recovery ends at the hole. Before each transaction its size
- * and time of modification are compared with those that the last one left. A cut while the transaction is under way leaves a
+ * and time of modification are compared with those that the last one left. Cut to nothing once all of it is in the database, it
+ * lacks nothing: so does SQLite itself for a reader, whose process Bun ends with a checkpoint. A cut while the transaction is under way leaves a
  * WAL that is shorter than it was, or one without its header: both are looked for after the commit. Allocated blocks would say
  * less: file systems compress, allocate ahead, and count later.
  */
@@ -85,6 +86,8 @@ export class OpenFiles implements Disposable {
   #walModifiedMs = 0
   /** The WAL's header; undefined: since the last checkpoint nothing was written, and what is written next may begin it anew. */
   #walHeader: Buffer | undefined
+  /** Whether all of the WAL is in the database, with an fsync. */
+  #isInDatabase = false
   readonly #headerNow = Buffer.alloc(HEADER_BYTES)
 
   constructor(location: Location) {
@@ -93,13 +96,14 @@ export class OpenFiles implements Disposable {
     this.lasting = identify([location.file, location.lockFile])
     this.#wal = identify([this.#walFile])
     this.#walDescriptor = openSync(this.#walFile, "r")
-    this.checkpointed()
+    this.checkpointed(false)
   }
 
   /** Before a transaction: whether the WAL is as the last one left it. @throws FileTakenAway */
   begin(): void {
     const wal = checkIdentities(this.#wal)!
     if (this.#isAsLeft(wal)) return
+    if (wal.size === 0 && (this.#isInDatabase || this.#walBytes === 0)) return this.#leftWal(wal)
     if (wal.size < this.#walBytes || !this.#hasHeader()) throw new WalCut(this.#location.file)
     // commands write to it by SQLite
     if (this.#location.kind !== "position file") throw new WalChanged(this.#walFile)
@@ -123,6 +127,7 @@ export class OpenFiles implements Disposable {
     if (this.#isAsLeft(wal)) return wal.size
     if (this.#isCut(wal)) throw new WalCut(this.#location.file)
     if (wal.size > 0) this.#walHeader ??= Buffer.from(this.#headerNow)
+    this.#isInDatabase = false
     this.#leftWal(wal)
     return wal.size
   }
@@ -133,8 +138,13 @@ export class OpenFiles implements Disposable {
     this.#checkDatabase()
   }
 
-  /** A checkpoint of this process has written to the database, and may have cut the WAL. */
-  checkpointed(): void {
+  /**
+   * A checkpoint of this process has written to the database, and may have cut the WAL.
+   *
+   * @param isWhole all of the WAL is in the database, which was fsynced
+   */
+  checkpointed(isWhole: boolean): void {
+    this.#isInDatabase = isWhole
     const { size, mtimeMs } = statSync(this.#location.file)
     this.#bytes = size
     this.#modifiedMs = mtimeMs

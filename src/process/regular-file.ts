@@ -47,6 +47,8 @@ export class Unanswered extends HooklineError {
 }
 
 const ANSWER_MS = 5000
+/** After that a process asks, too: names that nobody resolves keep all of the few threads that read files. */
+const THREADS_MS = 1000
 
 /** Waits, where the caller can, until these files and folders have answered. @throws Unanswered */
 export function* answering(paths: Iterable<string>): Steps<void> {
@@ -59,8 +61,12 @@ let asking: { readonly path: string; readonly answered: Promise<unknown> } | und
 /** Resolves once it was read, or can't be. @throws Unanswered */
 async function answers(path: string): Promise<void> {
   if (asking !== undefined) await inTime(asking.path, asking.answered)
-  const answered = touch(path)
-  await inTime(path, answered)
+  const asker = new AbortController()
+  const touched = touch(path)
+  const answered = within(THREADS_MS, touched, () =>
+    Promise.race([touched, touchElsewhere(path, asker.signal)]),
+  )
+  await inTime(path, answered).finally(() => asker.abort())
 }
 
 async function inTime(path: string, answered: Promise<unknown>): Promise<void> {
@@ -84,4 +90,17 @@ async function touch(path: string): Promise<void> {
   } catch {
     // as above
   }
+}
+
+/** Does what `touch` does in a process of its own, as far as there is a shell. @param signal ends it, and it never resolves */
+async function touchElsewhere(path: string, signal: AbortSignal): Promise<void> {
+  const script = '[ -f "$1" ] && exec cat -- "$1"; [ -d "$1" ] && exec ls -- "$1"'
+  const silent = { stdin: "ignore", stdout: "ignore", stderr: "ignore" } as const
+  try {
+    await Bun.spawn(["sh", "-c", script, "sh", path], { ...silent, signal, killSignal: "SIGKILL" }).exited
+    if (!signal.aborted) return
+  } catch {
+    // without a shell the threads alone are asked
+  }
+  await new Promise<never>(() => {})
 }

@@ -81,7 +81,7 @@ export abstract class DurableDatabase {
     this.files.begin()
     this.#commit.run()
     this.commits++
-    this.files.check()
+    this.files.checkUnchanged()
   }
 
   /** Checkpoints a WAL that has grown, without waiting for readers. @returns whether it did */

@@ -94,9 +94,10 @@ export abstract class DurableDatabase {
     return true
   }
 
-  /** Checkpoints the WAL, unless a reader prevents it, and closes the file. */
+  /** Checkpoints the WAL, unless a reader prevents it, and closes the file. @throws FileTakenAway: it is open still */
   close(): void {
     this.#endTransaction()
+    this.files.begin()
     this.files[Symbol.dispose]()
     this.db.close(true)
   }

@@ -234,11 +234,13 @@ export class Trial<S> {
 
   /** Someone cuts the WAL under the process, and restarts it later. What was published before that may be lost. */
   #cutWal({ share, forMs }: Extract<Step, { do: "cut WAL" }>): void {
-    const { world, machine } = this
-    if (machine.disk.model.isHalted) return
+    const { world, machine, service } = this
+    // what a crash left is damaged by that, which a start says
+    const hasOpen = service !== undefined && this.#subject.ready(service) === true
+    if (!hasOpen || machine.disk.model.isHalted) return
+    const last = machine.process
     machine.disk.cutWals(share)
     this.#subject.filesTaken?.()
-    const last = machine.process
     world.after(forMs, () => {
       if (last !== undefined && machine.process === last) machine.crash("kill")
     })

@@ -13,7 +13,7 @@ import { NumberedSenders, type Sending } from "../support/numbered-senders.ts"
 import { isPermitted } from "../support/tools.ts"
 import { freePort } from "../support/ports.ts"
 import { configurationOf, eventsInLog, ON_LOG, serving } from "../support/webhook-service.ts"
-import { PROGRAM } from "../support/program.ts"
+import { CLI, PROGRAM } from "../support/program.ts"
 
 // What whoever starts the process decides: its limits, its user's environment, its file systems, its names, its terminal.
 
@@ -201,7 +201,9 @@ describe.skipIf(!canMount)("file systems", () => {
     async (name, tmp) => {
       const folder = base.make(`${folders++}`)
       const within = [...onReadOnlyRoot(folder, tmp), "setpriv", "--bounding-set=-all", "--inh-caps=-all"]
-      await kept(`a read-only root and ${name}`, { folder, within })
+      // the executable of a run lies in /tmp
+      const program = [process.execPath, CLI]
+      await kept(`a read-only root and ${name}`, { folder, within, program })
     },
   )
 })

@@ -4,7 +4,6 @@ import { thisFile } from "./tools.ts"
 /** Test files that start the checkout's source in any run, and why. */
 const ON_SOURCE: { readonly [file: string]: string } = {
   "test/e2e/start-up.test.ts": "it counts the modules that a start loads",
-  "test/faults/surroundings.test.ts": "it covers /tmp, where the executable is",
 }
 
 /** What Bun runs in place of an executable, which takes 0.2 s of CPU more at each start. */

@@ -15,7 +15,7 @@ import { printTable } from "./table.ts"
  * A restore may be killed at any instant, and is continued when it is run again:
  *
  *   1. The files are copied to `restoring.part` in each folder that gets some. Until the last is there nothing has changed.
- *   2. Each `restoring.part` is renamed to `restoring`: the folder is decided with all its files by one rename, and nothing in
+ *   2. Each `restoring.part` is renamed to `restoring`: one rename commits the folder with all its files, and nothing in
  *      it is opened from then on (storage/half-restored.ts).
  *   3. Each file that is in the place of another takes it: the other one is renamed, with its WAL.
  *   4. `restoring` goes, and the folder can be opened.

@@ -47,7 +47,7 @@ export class Unanswered extends HooklineError {
 }
 
 const ANSWER_MS = 5000
-/** After that a process asks, too: names that nobody resolves keep all of the few threads that read files. */
+/** After that a process asks, too: DNS lookups without an answer occupy the few threads that read files. */
 const THREADS_MS = 1000
 
 /** Waits, where the caller can, until these files and folders have answered. @throws Unanswered */

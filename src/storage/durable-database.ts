@@ -78,7 +78,6 @@ export abstract class DurableDatabase {
   /** @throws SQLiteError busy: another process has the write lock; FileTakenAway */
   pollLock(): void {
     this.#begin.run()
-    this.files.begin()
     this.#commit.run()
     this.commits++
     this.files.checkUnchanged()

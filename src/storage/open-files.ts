@@ -12,10 +12,12 @@ import { HooklineError } from "../errors.ts"
  *
  * So it is with the WAL, which only this process's transactions write to. A WAL that was cut (`: > log.sqlite-wal`) is written
  * to behind its former end, by commits that succeed, and the next recovery ends at the hole. Before each transaction its size
- * and time of modification are compared with those that the last one left. Cut to nothing once all of it is in the database, it
- * lacks nothing: so does SQLite itself for a reader, whose process Bun ends with a checkpoint. A cut while the transaction is under way leaves a
+ * and time of modification are compared with those that the last one left. A cut while the transaction is under way leaves a
  * WAL that is shorter than it was, or one without its header: both are looked for after the commit. Allocated blocks would say
  * less: file systems compress, allocate ahead, and count later.
+ *
+ * A WAL that is empty lacks nothing once all of it is in the database. SQLite empties it itself: Bun ends a process that has a
+ * database open, such as `hookline tail`, with a checkpoint that truncates.
  */
 
 /** A database's paths, as in DatabaseLocation. */
@@ -103,7 +105,7 @@ export class OpenFiles implements Disposable {
   begin(): void {
     const wal = checkIdentities(this.#wal)!
     if (this.#isAsLeft(wal)) return
-    if (wal.size === 0 && (this.#isInDatabase || this.#walBytes === 0)) return this.#leftWal(wal)
+    if (this.#isEmptied(wal)) return this.#leftWal(wal)
     if (wal.size < this.#walBytes || !this.#hasHeader()) throw new WalCut(this.#location.file)
     // commands write to it by SQLite
     if (this.#location.kind !== "position file") throw new WalChanged(this.#walFile)
@@ -155,7 +157,8 @@ export class OpenFiles implements Disposable {
   /** Why something failed, if that is a WAL that was cut. */
   get whyCut(): WalCut | undefined {
     try {
-      return this.#isCut(statSync(this.#walFile)) ? new WalCut(this.#location.file) : undefined
+      const wal = statSync(this.#walFile)
+      return this.#isCut(wal) && !this.#isEmptied(wal) ? new WalCut(this.#location.file) : undefined
     } catch {
       // it was removed, or can't be read
       return undefined
@@ -170,6 +173,11 @@ export class OpenFiles implements Disposable {
     const { size, mtimeMs } = checkIdentities(this.lasting)!
     if (size !== this.#bytes || mtimeMs !== this.#modifiedMs)
       throw new FileTakenAway(changedBy(this.#location.file))
+  }
+
+  /** Whether the WAL is empty and lacks nothing, unless a transaction has written to it since the last check. */
+  #isEmptied({ size }: Stats): boolean {
+    return size === 0 && (this.#isInDatabase || this.#walBytes === 0)
   }
 
   /** Whether the WAL is shorter than it was, or without its header. */

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { runToEnd, type Ended } from "../support/child.ts"
 import { folderOfTests, startHookline } from "../support/hookline.ts"
+import { configurationOf, ON_LOG } from "../support/webhook-service.ts"
 import manifest from "../../package.json" with { type: "json" }
 import consoleManifest from "../../console/package.json" with { type: "json" }
 
@@ -64,20 +65,11 @@ describe("with `npm install --omit=dev`, which brings neither the page's package
   for (const name of readdirSync(join(root, "node_modules")))
     if (!name.startsWith(".") && !omitted.has(name))
       link(join(root, "node_modules", name), join(home, "node_modules", name))
-  const configuration = `[connection:log]
-directory = log
-[pipeline:webhooks:WebHookSource]
-host = 127.0.0.1
-port = 0
-[pipeline:webhooks:BrokerSink]
-topic = webhooks
-[admin]
-listen = 127.0.0.1:0
-`
 
   test("it serves, and the page's address says what to do", async () => {
     const program = [join(home, "bin/hookline")]
-    await using running = await startHookline(configuration, { folder: folder.make("serving"), program })
+    const at = folder.make("serving")
+    await using running = await startHookline(configurationOf(ON_LOG), { folder: at, program })
     const posted = await fetch(running.urls["webhooks"]!, { method: "POST", body: "{}" })
     expect(posted.status).toBe(200)
     const page = await fetch(running.adminUrl!)
@@ -93,14 +85,14 @@ listen = 127.0.0.1:0
     expect(mcp.stderr).toContain("'@modelcontextprotocol/server'")
     expect(mcp.stderr).toEndWith(`${remedy}\n`)
     expect(mcp.status).toBe(69)
-    const connection = `[connection:kafka]
-bootstrap_servers = 127.0.0.1:1
+    const connection = `bootstrap_servers = 127.0.0.1:1
 security_protocol = sasl_ssl
 sasl_mechanism = AWS_MSK_IAM
 sasl_aws_region = eu-west-1
 `
     const file = join(folder.make("msk"), "pipelines.conf")
-    await Bun.write(file, connection + configuration.replace(/^.*\n.*\n/, ""))
+    const configuration = configurationOf({ ...ON_LOG, connection })
+    await Bun.write(file, configuration.replace("[connection:broker]", "[connection:kafka]"))
     const { stdout } = await runCopy(home, ["check", "--connect", "-c", file])
     const line = stdout.split("\n").find((it) => it.startsWith("connection kafka: AWS credentials"))
     expect(line).toStartWith("connection kafka: AWS credentials (eu-west-1): Cannot find package '@aws-sdk/")

@@ -23,6 +23,16 @@ interface Way {
 const log = (folder: string, name = ""): string => join(folder, "log", name)
 const REMOVED = /was removed or renamed while Hookline had it open/
 
+/** Starts Hookline again, posts a hundred events that no earlier one has the number of, and stops it. */
+async function postAfterRestart(settings: Parameters<typeof startService>[0]): Promise<NumberedSenders> {
+  await using again = await startService(settings)
+  await using more = new NumberedSenders(serving(again), { keys: 8, firstNumber: 1_000_000 })
+  await more.many(100)
+  await more.stop()
+  await again.stop()
+  return more
+}
+
 const WAYS: readonly Way[] = [
   {
     scenario: "the log's files removed",
@@ -112,11 +122,7 @@ describe.each(WAYS.filter(({ scenario }) => canMount || !scenario.includes("moun
       await senders.stop()
       await running.stop()
 
-      await using again = await startService(settings)
-      await using more = new NumberedSenders(serving(again), { keys: 8, firstNumber: 1_000_000 })
-      await more.many(100)
-      await more.stop()
-      await again.stop()
+      const more = await postAfterRestart(settings)
       const after = senders.posted.filter(({ startedMs }) => giveBack !== undefined || startedMs > takenMs)
       const findings = compare([...after, ...more.posted], await eventsInLog(log(folder.path), ON_LOG.topic))
       report(scenario, findings)
@@ -137,11 +143,7 @@ test("the WAL's index cut while events come: whatever was acknowledged is there 
   await running.exited
   await senders.stop()
 
-  await using again = await startService(settings)
-  await using more = new NumberedSenders(serving(again), { keys: 8, firstNumber: 1_000_000 })
-  await more.many(100)
-  await more.stop()
-  await again.stop()
+  const more = await postAfterRestart(settings)
   const findings = compare(
     [...senders.posted, ...more.posted],
     await eventsInLog(log(folder.path), ON_LOG.topic),

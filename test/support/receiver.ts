@@ -40,7 +40,7 @@ export class Receiver implements AsyncDisposable {
     while ((this.all.at(-1)?.offset ?? -1) < offset) await this.#changed.promise
   }
 
-  /** Resolves while the record of this offset is the last that has come: nothing may follow it meanwhile. */
+  /** Resolves when the record of this offset is the last that has come. It never resolves if another one follows at once. */
   async offset(offset: number): Promise<void> {
     while (this.all.at(-1)?.offset !== offset) await this.#changed.promise
   }

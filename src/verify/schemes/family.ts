@@ -71,7 +71,6 @@ export class WrongSetting extends HooklineError {
   /** The problem and its remedy, without the key and without a secret. */
   readonly text: string
 
-  /** @param text the problem and its remedy, without the key and without a secret */
   constructor(key: SettingKey | "provider", text: string, problem: OptionProblem = "invalid_value") {
     super("config", `${key}: ${text}`)
     this.name = "WrongSetting"

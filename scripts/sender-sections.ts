@@ -1,4 +1,4 @@
-import { PUBLISHED_LISTS } from "../src/senders/published-lists.ts"
+import { PUBLISHED_LISTS } from "../src/addresses/published-lists.ts"
 import { describeDelivery, type SenderFacts } from "../src/verify/presets/delivery-facts.ts"
 import { eventHeaders, EVENT_PARTS, isSigned, placesOf } from "../src/verify/presets/event-locations.ts"
 import type { Preset } from "../src/verify/presets/preset.ts"

@@ -14,8 +14,8 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/pipeline", "src/forms", "src/storage", "src/config", "src/kafka-listener"],
   ["src/json", "src/telemetry", "src/kafka-protocol"],
   ["src/outgoing"],
-  ["src/process", "src/senders"],
-  ["src/clock", "src/errors.ts"],
+  ["src/process", "src/addresses"],
+  ["src/clock", "src/errors.ts", "src/headers.ts"],
 ]
 
 /** Rooms within a room, whose doors are counted, too. */
@@ -33,9 +33,10 @@ export const ALONE: readonly {
     why: "a sub-product: of Hookline it sees what its log.ts declares, the protocol, and clock",
   },
   { from: "src/process", only: ["src/clock", "src/errors.ts"], why: "it imports clock and errors only" },
-  { from: "src/senders", only: ["src/clock", "src/errors.ts"], why: "it imports clock and errors only" },
+  { from: "src/addresses", only: ["src/clock", "src/errors.ts"], why: "it imports clock and errors only" },
   { from: "src/clock", only: [], why: "it imports nothing" },
   { from: "src/errors.ts", only: [], why: "it imports nothing" },
+  { from: "src/headers.ts", only: [], why: "it imports nothing" },
   {
     from: "console",
     only: [],

@@ -1,9 +1,9 @@
 import { isIP } from "node:net"
 import { steadyMs } from "../clock/clock.ts"
 import { rarely } from "../clock/lasting.ts"
-import { Guesses } from "../senders/guesses.ts"
+import { Guesses } from "../addresses/guesses.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { headerText } from "../senders/header-text.ts"
+import { headerText } from "../headers.ts"
 import { secretTest } from "../verify/crypto.ts"
 
 export interface Access {

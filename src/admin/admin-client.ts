@@ -1,7 +1,7 @@
 import { within } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import { fetchFailure, proxiedFetch } from "../outgoing/proxied-fetch.ts"
-import { toHeaderValue } from "../senders/header-text.ts"
+import { toHeaderValue } from "../headers.ts"
 import { ApiError, problemOf } from "./api/problem.ts"
 import type { CaptureExplanation } from "./api/shapes.ts"
 import { CA_VARIABLE } from "./client-tls.ts"

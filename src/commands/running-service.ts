@@ -9,7 +9,7 @@ import { HooklineError } from "../errors.ts"
 import { readJson } from "../json/read.ts"
 import { fetchFailure } from "../outgoing/proxied-fetch.ts"
 import { planAdmin } from "../runtime/plan/plan-part.ts"
-import { toHeaderValue } from "../senders/header-text.ts"
+import { toHeaderValue } from "../headers.ts"
 import { askAdmin } from "./ask-admin.ts"
 
 /** The admin API of the service that runs with a configuration file. */

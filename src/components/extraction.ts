@@ -5,7 +5,7 @@ import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/tokens.ts"
 import { toText } from "../json/name.ts"
 import { copyOf, parseRawPointer } from "../json/pointer.ts"
 import { toBytes, type Event } from "../pipeline/event.ts"
-import { headerBytes } from "../senders/header-text.ts"
+import { headerBytes } from "../headers.ts"
 import {
   EVENT_FORM,
   headerNameIn,

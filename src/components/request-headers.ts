@@ -2,7 +2,7 @@
 import { rarely } from "../clock/lasting.ts"
 import { OF_THE_CONNECTION } from "../http/submission.ts"
 import type { Event } from "../pipeline/event.ts"
-import { headerBytes } from "../senders/header-text.ts"
+import { headerBytes } from "../headers.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { maskUrlsAndForms } from "../verify/explain/mask-plain.ts"
 import { isTokenName } from "../verify/explain/secret-names.ts"

@@ -1,5 +1,5 @@
 import { asBuffer } from "../json/tokens.ts"
-import { HEADER_NAME } from "../senders/header-name.ts"
+import { HEADER_NAME } from "../headers.ts"
 import {
   charsetOfForm,
   charsetsOfFields,

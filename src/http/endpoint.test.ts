@@ -7,7 +7,7 @@ import type { Handler } from "../pipeline/compose.ts"
 import { Accepted, Answered, Dropped, Rejected } from "../pipeline/outcome.ts"
 import { unavailable } from "../pipeline/service-unavailable.ts"
 import { tokenBucket, type RateLimit } from "./admission/rate-limit.ts"
-import { UnverifiedLimit } from "../senders/unverified-limit.ts"
+import { UnverifiedLimit } from "../addresses/unverified-limit.ts"
 
 const accepted = new Accepted({ partition: 0, offset: 0 })
 const unverified = new Rejected(401, "unverified_no_match", "The request could not be verified.", {

@@ -1,4 +1,4 @@
-import { headerText } from "../senders/header-text.ts"
+import { headerText } from "../headers.ts"
 import type { RequestInfo } from "../pipeline/event.ts"
 
 export interface PublicUrl {

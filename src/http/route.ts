@@ -2,7 +2,7 @@ import type { Handler } from "../pipeline/compose.ts"
 import type { PublicUrl } from "./public-url.ts"
 import type { RateLimit } from "./admission/rate-limit.ts"
 import type { ListenerTls } from "./tls.ts"
-import type { UnverifiedLimit } from "../senders/unverified-limit.ts"
+import type { UnverifiedLimit } from "../addresses/unverified-limit.ts"
 
 /** A pipeline's address and limits. Lengths are in bytes. */
 export interface Route {

@@ -2,7 +2,7 @@ import { lookup } from "node:dns/promises"
 import { isIP } from "node:net"
 import ipaddr from "ipaddr.js"
 import { steadyMs } from "../clock/clock.ts"
-import { addressTest, asMeant } from "../senders/addresses.ts"
+import { addressTest, asMeant } from "../addresses/addresses.ts"
 import { HooklineError } from "../errors.ts"
 import { isThisMachine, proxiedFetch, proxyFor, unbracketed } from "./proxied-fetch.ts"
 

@@ -3,7 +3,7 @@ import type { StoredRecord } from "../brokers/broker.ts"
 import { HooklineError } from "../errors.ts"
 import { OF_THE_CONNECTION } from "../http/submission.ts"
 import { isJson } from "../json/check.ts"
-import { isHeaderName } from "../senders/header-name.ts"
+import { isHeaderName } from "../headers.ts"
 import { asBuffer } from "../json/tokens.ts"
 
 /** @throws HooklineError `usage` */

@@ -1,5 +1,5 @@
 import { parsePublicUrl, publicUrl } from "../http/public-url.ts"
-import { addressTest, senderBehind } from "../senders/addresses.ts"
+import { addressTest, senderBehind } from "../addresses/addresses.ts"
 import { diagnose } from "../verify/explain/diagnosis.ts"
 import { notJudged, reportOf, type Report, type ReportOptions } from "../verify/explain/report.ts"
 import { makeVerifier, nameOf, type Verification } from "../verify/presets/providers.ts"

@@ -1,5 +1,5 @@
 import { timingSafeEqual, verify } from "node:crypto"
-import { encodingOf } from "../senders/header-text.ts"
+import { encodingOf } from "../headers.ts"
 import { joined, type Pieces } from "./pieces.ts"
 import { ed25519 } from "./schemes/public-key.ts"
 import type { Verifier } from "./verifier.ts"

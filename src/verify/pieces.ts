@@ -1,4 +1,4 @@
-import { headerBytes } from "../senders/header-text.ts"
+import { headerBytes } from "../headers.ts"
 
 /** Bytes in pieces; a string has a character for each byte, as values of headers have. Other text is put in as its bytes. */
 export type Pieces = readonly (string | Uint8Array)[]

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import type { Event } from "../../src/pipeline/event.ts"
 import { Accepted, Answered, Dropped, Rejected } from "../../src/pipeline/outcome.ts"
-import { addressTest } from "../../src/senders/addresses.ts"
+import { addressTest } from "../../src/addresses/addresses.ts"
 import { serve, type GivenRoute } from "../support/http-server.ts"
 import { openSocket } from "../support/http-socket.ts"
 import { freePort } from "../support/ports.ts"

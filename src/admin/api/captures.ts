@@ -1,6 +1,6 @@
 import { withoutHidden } from "../../process/hidden-segments.ts"
 import { Type } from "./shape.ts"
-import { headerText } from "../../senders/header-text.ts"
+import { headerText } from "../../headers.ts"
 import { adviceOn, unknownPath } from "../../verify/explain/advice.ts"
 import { maskRequest } from "../../verify/explain/mask-request.ts"
 import { notJudged } from "../../verify/explain/report.ts"

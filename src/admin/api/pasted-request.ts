@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer"
 import { split } from "shlex"
 import { HooklineError } from "../../errors.ts"
-import { headerBytes, headerText, toHeaderValue } from "../../senders/header-text.ts"
+import { headerBytes, headerText, toHeaderValue } from "../../headers.ts"
 import { eventHeaders } from "../../verify/presets/event-locations.ts"
 import { findFamily, PROVIDER_NAMES, presetOf, usualCoverage } from "../../verify/presets/providers.ts"
 import { Header, misfit, Type, type Static } from "./shape.ts"

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { connectionOf } from "../../../test/support/listener-client.ts"
-import { Guesses } from "../../senders/guesses.ts"
+import { Guesses } from "../../addresses/guesses.ts"
 import { ClientAuthentication } from "../../kafka-listener/security/authentication.ts"
 import { usersOf } from "../../kafka-listener/security/credentials.ts"
 

@@ -1,5 +1,5 @@
 import { descriptorLimit, openDescriptors } from "../../process/descriptors.ts"
-import { Guesses } from "../../senders/guesses.ts"
+import { Guesses } from "../../addresses/guesses.ts"
 import { ListenerProgram } from "../../kafka-listener/program.ts"
 import { KafkaLog } from "./kafka-log.ts"
 

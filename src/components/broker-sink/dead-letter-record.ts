@@ -1,7 +1,7 @@
 import type { Event } from "../../pipeline/event.ts"
 import type { Dropped, Rejected } from "../../pipeline/outcome.ts"
 import type { Record, RecordHeader } from "../../pipeline/record.ts"
-import { headerBytes } from "../../senders/header-text.ts"
+import { headerBytes } from "../../headers.ts"
 import { toLocalTime } from "../local-time.ts"
 
 /** Prefix of header names, as `__connect.errors.` of Kafka Connect's dead letters. */

@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from "node:path"
-import { isHeaderName } from "../../senders/header-name.ts"
+import { isHeaderName } from "../../headers.ts"
 import { custom, notA, quote, uniform, WrongValue } from "./option.ts"
 import type { Declared, Option, Parsed, ParseContext } from "./option.ts"
 import { slipOfPath } from "./slips.ts"

@@ -10,7 +10,7 @@ import {
   text,
   WrongValue,
 } from "../options/option-types.ts"
-import { HEADER_NAME } from "../../senders/header-name.ts"
+import { HEADER_NAME } from "../../headers.ts"
 import { only } from "../options/relations.ts"
 import { defineSection } from "../options/section.ts"
 import { TOPIC_PLACE } from "./topic-place.ts"

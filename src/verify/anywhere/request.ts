@@ -1,6 +1,6 @@
 import type { VerificationResult, RefusedReason, SignedRequest, Verifier } from "../verifier.ts"
 import { Verified } from "../verifier.ts"
-import { headerBytes } from "../../senders/header-text.ts"
+import { headerBytes } from "../../headers.ts"
 
 interface HeaderRecord {
   readonly [name: string]: string | readonly string[] | undefined

@@ -1,4 +1,4 @@
-import { headerText } from "../../senders/header-text.ts"
+import { headerText } from "../../headers.ts"
 import { makeVerifier, type Verification } from "../presets/providers.ts"
 import { WrongSetting } from "../schemes/family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"

@@ -1,5 +1,5 @@
 import { withoutHidden } from "../../process/hidden-segments.ts"
-import { headerBytes } from "../../senders/header-text.ts"
+import { headerBytes } from "../../headers.ts"
 import { settle, sha256 } from "../crypto.ts"
 import { describeAfter } from "../presets/delivery-facts.ts"
 import { findFamily, makeVerifier, nameOf, presetOf } from "../presets/providers.ts"

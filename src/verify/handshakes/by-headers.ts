@@ -1,6 +1,6 @@
 import type { RequestInfo } from "../../pipeline/event.ts"
 import { Answered, Rejected } from "../../pipeline/outcome.ts"
-import { headerText } from "../../senders/header-text.ts"
+import { headerText } from "../../headers.ts"
 import { secretTest } from "../crypto.ts"
 import { isChallenge } from "../schemes/challenge.ts"
 import { echo, json } from "./answer.ts"

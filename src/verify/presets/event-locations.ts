@@ -1,5 +1,5 @@
 import type { Coverage } from "../schemes/family.ts"
-import { HEADER_NAME } from "../../senders/header-name.ts"
+import { HEADER_NAME } from "../../headers.ts"
 import type { SenderFacts } from "./delivery-facts.ts"
 import { WrongValue } from "../../config/options/option-types.ts"
 

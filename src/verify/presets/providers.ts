@@ -7,7 +7,7 @@ import {
   type SettingKey,
   type VerifierSettings,
 } from "../schemes/family.ts"
-import { isHeaderName } from "../../senders/header-name.ts"
+import { isHeaderName } from "../../headers.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { NETWORK } from "../fetch/network.ts"
 import { GENERIC } from "../schemes/generic.ts"

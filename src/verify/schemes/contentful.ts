@@ -1,4 +1,4 @@
-import { isHeaderName } from "../../senders/header-name.ts"
+import { isHeaderName } from "../../headers.ts"
 import { Refused, type SignedRequest } from "../verifier.ts"
 import type { Family } from "./family.ts"
 import { parseTime } from "./freshness.ts"

@@ -1,4 +1,4 @@
-import { toHeaderValue } from "../../senders/header-text.ts"
+import { toHeaderValue } from "../../headers.ts"
 import type { TimeUnit } from "./freshness.ts"
 import { literally } from "./mac.ts"
 import type { PayloadParts } from "./signature-verifier.ts"

@@ -1,4 +1,4 @@
-import { toHeaderValue } from "../../senders/header-text.ts"
+import { toHeaderValue } from "../../headers.ts"
 import { ed25519Signature, ecdsaSignature, type AsymmetricForm } from "./asymmetric.ts"
 import { textOf, WrongSetting, type Family, type VerifierSettings } from "./family.ts"
 import { hmac } from "./hmac.ts"

@@ -1,5 +1,5 @@
 // Hot path: every event of a verified pipeline passes here.
-import { toHeaderValue } from "../../senders/header-text.ts"
+import { toHeaderValue } from "../../headers.ts"
 import { Refused, type SignedRequest } from "../verifier.ts"
 import { couldBeChallenge } from "./challenge.ts"
 import { cutOf } from "./cut.ts"

@@ -1,4 +1,4 @@
-import { toHeaderValue } from "../../senders/header-text.ts"
+import { toHeaderValue } from "../../headers.ts"
 import type { Coverage, Family, VerifierSettings } from "./family.ts"
 import { formatTime } from "./freshness.ts"
 import { formReader, type HmacForm } from "./hmac-form.ts"

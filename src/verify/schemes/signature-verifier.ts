@@ -2,7 +2,7 @@
 import { Refused, Verified, type SignedRequest, type Verifier } from "../verifier.ts"
 import { sameText } from "../crypto.ts"
 import { joined, type Pieces } from "../pieces.ts"
-import { toHeaderValue } from "../../senders/header-text.ts"
+import { toHeaderValue } from "../../headers.ts"
 import { credentialVerifier } from "./credential.ts"
 import { WrongSetting, MOST_SIGNATURES } from "./family.ts"
 import { checkFreshness } from "./freshness.ts"

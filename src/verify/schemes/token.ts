@@ -1,5 +1,5 @@
 // Hot path: every event of a verified pipeline passes here.
-import { headerText, toHeaderValue } from "../../senders/header-text.ts"
+import { headerText, toHeaderValue } from "../../headers.ts"
 import { secretTest } from "../crypto.ts"
 import { credentialVerifier } from "./credential.ts"
 import {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict"
 import { BlockList, isIPv4, isIPv6 } from "node:net"
-import { addressTest, senderBehind, senderKey } from "../../../src/senders/addresses.ts"
+import { addressTest, senderBehind, senderKey } from "../../../src/addresses/addresses.ts"
 import { publicUrl } from "../../../src/http/public-url.ts"
 import type { Target } from "../target.ts"
 

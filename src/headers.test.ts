@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { headerBytes, headerText, toHeaderValue } from "./header-text.ts"
+import { headerBytes, headerText, toHeaderValue } from "./headers.ts"
 
 /** A value of bytes, as Headers has it. */
 const valueOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1")

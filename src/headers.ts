@@ -2,9 +2,17 @@
 import { isUtf8 } from "node:buffer"
 
 /*
- * A header's value is a string with a character for each byte, as `Headers` has it: bytes above 0x7F have no encoding of their
- * own (RFC 9110, 5.5, obs-text), and most senders mean UTF-8. Everything else here is text.
+ * Names and values of HTTP headers. A value is a string with a character for each byte, as `Headers` has it: bytes above 0x7F have
+ * no encoding of their own (RFC 9110, 5.5, obs-text), and most senders mean UTF-8. Everything else here is text.
  */
+
+/** A header's name, in patterns (RFC 9110, 5.6.2, token). */
+export const HEADER_NAME = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+
+const WHOLE = new RegExp(`^${HEADER_NAME}$`)
+
+/** Whether a text is a header's name: `Headers` throws for any other. */
+export const isHeaderName = (text: string): boolean => WHOLE.test(text)
 
 /** No byte has these: only code, or a runtime that decodes headers as UTF-8, gives them. */
 const NOT_BYTES = /[^\0-\xff]/

@@ -73,7 +73,7 @@ const OPTIONS = {
     min: 200,
     max: 299,
     optional: true,
-    doc: "Status of the empty answer to GET and HEAD, for senders and monitors that look whether the URL is reached; nothing is published, and the preset's own handshakes come first. Default: 405.",
+    doc: "Status of the empty answer to GET and HEAD, for senders and monitors that look whether the URL is reached; nothing is published, and the preset's own handshakes come first. Default: HEAD gets 200, GET 405.",
   }),
   content_types: list(mediaType, {
     optional: true,

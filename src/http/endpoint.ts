@@ -27,7 +27,7 @@ import { decoderFor } from "./content-coding.ts"
 import { IDLE_TIMEOUT_S } from "./listener.ts"
 import { ReceivedRequest } from "./received-request.ts"
 import type { Route } from "./route.ts"
-import { PROBES, shapeOf, type Shape, type ShapeDeps } from "./route-shape.ts"
+import { shapeOf, type Shape, type ShapeDeps } from "./route-shape.ts"
 import type { Peer } from "./peer.ts"
 import { type Endpoint, PathTable, type RequestHandlers, type RequestTarget } from "./routes.ts"
 import { traceRequest } from "./trace-request.ts"
@@ -75,7 +75,7 @@ export class PipelineEndpoint implements SenderLimits {
     this.#outcomes = deps.outcomes(pipeline)
     this.#unverified = UnverifiedRequests.of(route)
     const { accepted, probe } = this.#shape
-    this.#outcomes.begin(accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes, ...(probe ? [probe] : [])])
+    this.#outcomes.begin(accepted.status, [...KNOWN_REFUSALS, ...handler.outcomes, probe])
   }
 
   /** Whether it answers for this route with these. */
@@ -100,11 +100,7 @@ export class PipelineEndpoint implements SenderLimits {
       if (admission !== undefined) return this.#answerSender(info, reservation, admission)
 
       const { headers } = request
-      if (request.method !== "POST") {
-        const { probe, wrongMethod } = this.#shape
-        const isProbe = probe !== undefined && PROBES.includes(request.method)
-        return isProbe ? this.#answerSender(info, reservation, probe) : this.#answer(info, wrongMethod)
-      }
+      if (request.method !== "POST") return this.#answerOtherMethod(info, reservation, request.method)
       const wrongType = contentTypes && typeRefusal(headers, contentTypes)
       if (wrongType !== undefined) return this.#answer(info, wrongType)
       const coding = headers.get("content-encoding")
@@ -152,6 +148,14 @@ export class PipelineEndpoint implements SenderLimits {
     } finally {
       reservation.release()
     }
+  }
+
+  /** Answers a method other than POST that the handler leaves unanswered. */
+  #answerOtherMethod(info: ReceivedRequest, reservation: Reservation, method: string): Response {
+    const { probe, probes, wrongMethod } = this.#shape
+    return probes.includes(method)
+      ? this.#answerSender(info, reservation, probe)
+      : this.#answer(info, wrongMethod)
   }
 
   /** The rate limit counts only verified events where the pipeline verifies senders. */

@@ -10,8 +10,9 @@ export interface Shape {
   readonly accepted: AcceptedAnswer
   /** Methods other than POST that may be answered. */
   readonly methods: readonly string[]
-  /** The answer to GET and HEAD that the handler does not answer; undefined: none. */
-  readonly probe: Answered | undefined
+  /** Methods that ask whether the URL is reached: where the handler does not answer them, `probe` does. */
+  readonly probes: readonly string[]
+  readonly probe: Answered
   readonly wrongMethod: Rejected
 }
 
@@ -23,19 +24,23 @@ export interface ShapeDeps {
   readonly shapes: Map<string, Shape>
 }
 
-export const PROBES: readonly string[] = ["GET", "HEAD"]
+/** A GET may be a browser's, or a sender's that takes it for POST: it is answered only where the configuration says so. */
+const UNASKED_PROBES: readonly string[] = ["HEAD"]
+const PROBES: readonly string[] = ["GET", "HEAD"]
 
 /** The shape of a route, the same for all routes that have it. */
 export function shapeOf(route: Route, { bodyDeadlines: deadlines, isFramed, shapes }: ShapeDeps): Shape {
   const { maxBodyBytes, response, probeStatus: status, handler } = route
   const key = JSON.stringify([maxBodyBytes, response, status, handler.response, handler.methods])
   return shapes.getOrInsertComputed(key, () => {
-    const methods = [...new Set([...handler.methods, ...(status === undefined ? [] : PROBES)])]
+    const probes = status === undefined ? UNASKED_PROBES : PROBES
+    const methods = [...new Set([...handler.methods, ...probes])]
     return {
       bodyLimits: { maxBytes: maxBodyBytes, deadlines, isFramed },
       accepted: acceptedAnswer(response, handler.response),
       methods,
-      probe: status === undefined ? undefined : new Answered("probe", { status, isRoutine: true }),
+      probes,
+      probe: new Answered("probe", { status: status ?? 200, isRoutine: true }),
       wrongMethod: methodNotAllowed(methods),
     }
   })

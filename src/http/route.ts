@@ -38,7 +38,7 @@ export interface Route {
     readonly body: string
     readonly contentType: string | undefined
   }
-  /** The status for GET and HEAD that the handler does not answer; undefined: 405. */
+  /** The status for GET and HEAD that the handler does not answer; undefined: 405 for GET, 200 for HEAD. */
   readonly probeStatus?: number | undefined
   readonly handler: Handler
 }

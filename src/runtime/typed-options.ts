@@ -273,7 +273,7 @@ export type WebHookSourceOptions = {
   readonly responseBody?: WebHookSourceOptionsGiven["responseBody"]
   /** Content type of that answer. */
   readonly responseContentType?: WebHookSourceOptionsGiven["responseContentType"]
-  /** Status of the empty answer to GET and HEAD, for senders and monitors that look whether the URL is reached; nothing is published, and the preset's own handshakes come first. Default: 405. */
+  /** Status of the empty answer to GET and HEAD, for senders and monitors that look whether the URL is reached; nothing is published, and the preset's own handshakes come first. Default: HEAD gets 200, GET 405. */
   readonly probe?: WebHookSourceOptionsGiven["probe"]
   /** Accepted media types; others get 415. Default: any. */
   readonly contentTypes?: WebHookSourceOptionsGiven["contentTypes"]

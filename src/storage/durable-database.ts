@@ -1,6 +1,6 @@
 import { Database, type Statement } from "bun:sqlite"
 import { DamagedFile, openDurably, pragma, type DatabaseLocation, type Layout } from "./database-file.ts"
-import { OpenFiles, WalChanged, type WalCut } from "./open-files.ts"
+import { OpenFiles, WalChanged, type WalTruncated } from "./open-files.ts"
 import {
   checkpoint,
   closeFailed,
@@ -101,9 +101,9 @@ export abstract class DurableDatabase {
     this.db.close(true)
   }
 
-  /** Why an operation failed, if that is a WAL that was cut. */
-  get whyCut(): WalCut | undefined {
-    return this.files.whyCut
+  /** Why an operation failed, if that is a WAL that was truncated. */
+  get whyTruncated(): WalTruncated | undefined {
+    return this.files.whyTruncated
   }
 
   /** Closes the file after an operation failed. */

@@ -150,7 +150,7 @@ export class DurableWriter<D extends DurableDatabase> {
   /** A file that is damaged, or was not checked since it was not closed, is checked when it is opened next. */
   #unlock(): void {
     const wasOpen = this.#files !== undefined
-    const isWhole = this.#failure?.isDamaged !== true && this.#failure?.isCut !== true
+    const isWhole = this.#failure?.isDamaged !== true && this.#failure?.isTruncated !== true
     this.#lock.release(wasOpen ? isWhole : !this.#lock.wasUnclean)
   }
 
@@ -177,7 +177,7 @@ export class DurableWriter<D extends DurableDatabase> {
   /** The only place where the mode changes. */
   #setMode(mode: Mode): void {
     this.#mode = mode
-    const isLasting = this.#failure?.isDamaged === true || this.#failure?.isCut === true
+    const isLasting = this.#failure?.isDamaged === true || this.#failure?.isTruncated === true
     if (mode === "failed" && (!isLasting || this.#isAwaited)) this.#attempts.next(this.#open)
     else this.#attempts.end()
     if (mode === "closing" || mode === "closed") clearInterval(this.#tick)

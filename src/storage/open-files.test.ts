@@ -10,7 +10,7 @@ import { dedupeFileIn, KeyDatabase } from "../dedupe/key-database.ts"
 import { temporaryFolder } from "../../test/support/hookline.ts"
 import { logIn, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
-import { WalChanged, WalCut } from "./open-files.ts"
+import { WalChanged, WalTruncated } from "./open-files.ts"
 
 const folder = temporaryFolder()
 afterEach(() => folder[Symbol.dispose]())
@@ -95,22 +95,23 @@ function leftAfter({ location, open, count }: Kind, database: DurableDatabase, e
 
 for (const [name, kind] of KINDS) {
   const wal = (): string => `${kind.location().file}-wal`
-  const cutTo = (bytes: (now: number) => number): void => truncateSync(wal(), bytes(statSync(wal()).size))
+  const truncateTo = (bytes: (now: number) => number): void =>
+    truncateSync(wal(), bytes(statSync(wal()).size))
 
   test.each([
     ["to nothing", (): number => 0],
     ["to its header", () => 32],
     ["in its middle", (now: number) => Math.floor(now / 2)],
     ["by a byte", (now: number) => now - 1],
-  ])("%s: a WAL that another program cuts %s takes no commit".replace("%s", name), (_, bytes) => {
+  ])("%s: a WAL that another program truncates %s takes no commit".replace("%s", name), (_, bytes) => {
     const { database, commit } = kind.open()
     commit("checkpointed")
     database["checkpointNow"]("PASSIVE")
     for (let n = 0; n < 10; n++) commit(`before ${n}`)
-    cutTo(bytes)
+    truncateTo(bytes)
     const error = thrownBy(() => commit("after"))
-    expect(error).toBeInstanceOf(WalCut)
-    expect((error as Error).message).toContain(`${wal()} was cut by another program`)
+    expect(error).toBeInstanceOf(WalTruncated)
+    expect((error as Error).message).toContain(`${wal()} was truncated by another program`)
     const left = leftAfter(kind, database, error)
     expect(left).toBeGreaterThanOrEqual(1)
     expect(left).toBeLessThan(11)
@@ -130,7 +131,7 @@ for (const [name, kind] of KINDS) {
     expect(statSync(wal()).size).toBeGreaterThan(0)
     await read()
     expect(statSync(wal()).size).toBe(0)
-    expect(database.whyCut).toBeUndefined()
+    expect(database.whyTruncated).toBeUndefined()
     for (let n = 0; n < 3; n++) commit(`later ${n}`)
     expect(statSync(wal()).size).toBeGreaterThan(0)
     await read()
@@ -141,22 +142,22 @@ for (const [name, kind] of KINDS) {
     expect(db.query<{ n: number }, []>(kind.count).get()!.n).toBe(5)
   })
 
-  test(`${name}: one that is cut while nothing is committed is noticed by the next poll of the lock`, () => {
+  test(`${name}: one that is truncated while nothing is committed is noticed by the next poll of the lock`, () => {
     const { database, commit } = kind.open()
     commit("before")
-    cutTo(() => 0)
+    truncateTo(() => 0)
     const error = thrownBy(() => database.pollLock())
-    expect(error).toBeInstanceOf(WalCut)
+    expect(error).toBeInstanceOf(WalTruncated)
     database.closeFailed(error)
   })
 
-  test(`${name}: one that is cut is not checkpointed`, () => {
+  test(`${name}: one that is truncated is not checkpointed`, () => {
     const { database, commit } = kind.open()
     commit("before")
     const before = readFileSync(kind.location().file)
-    cutTo(() => 40)
+    truncateTo(() => 40)
     const error = thrownBy(() => database["checkpointNow"]("PASSIVE"))
-    expect(error).toBeInstanceOf(WalCut)
+    expect(error).toBeInstanceOf(WalTruncated)
     database.closeFailed(error)
     expect(readFileSync(kind.location().file).equals(before)).toBe(true)
   })
@@ -169,7 +170,7 @@ for (const [name, kind] of KINDS) {
     other.close()
     const error = thrownBy(() => commit("after"))
     expect(error).toBeInstanceOf(WalChanged)
-    expect(error).not.toBeInstanceOf(WalCut)
+    expect(error).not.toBeInstanceOf(WalTruncated)
     expect(leftAfter(kind, database, error)).toBe(1)
   })
 }
@@ -184,22 +185,22 @@ test("the same WAL with another time of modification is not the one that was lef
 })
 
 test.each([
-  ["cut to nothing", (wal: string) => truncateSync(wal, 0)],
+  ["truncated to nothing", (wal: string) => truncateSync(wal, 0)],
   ["replaced by an earlier copy", (wal: string, copy: Buffer) => writeFileSync(wal, copy)],
-])("a WAL that is %s while a transaction is under way fails its commit", (_, cut) => {
+])("a WAL that is %s while a transaction is under way fails its commit", (_, change) => {
   for (const before of [0, 1, 5]) {
     const database = new LogDatabase(logIn(folder.path))
     const wal = `${database.location.file}-wal`
     const copy = readFileSync(wal)
     for (let n = 0; n < before; n++) database.commitWithKeys(batchOf(`before ${n}`), [], 1, undefined)
-    const error = thrownBy(() => void database.commit(batchOf("after"), 1, () => cut(wal, copy)))
-    // an empty one that is cut is as it was
-    if (before > 0) expect(error).toBeInstanceOf(WalCut)
+    const error = thrownBy(() => void database.commit(batchOf("after"), 1, () => change(wal, copy)))
+    // an empty one that is truncated is as it was
+    if (before > 0) expect(error).toBeInstanceOf(WalTruncated)
     database.closeFailed(error)
   }
 })
 
-test("a WAL that is cut between a first commit and its check is noticed", () => {
+test("a WAL that is truncated between a first commit and its check is noticed", () => {
   const database = new LogDatabase(logIn(folder.path))
   const check = database.files.check.bind(database.files)
   database.files.check = () => {

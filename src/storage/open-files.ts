@@ -10,9 +10,9 @@ import { HooklineError } from "../errors.ts"
  * A copy may also be written over the file itself. Its size and time of modification change by checkpoints alone, all of
  * which are this process's: any other change is another program's.
  *
- * So it is with the WAL, which only this process's transactions write to. A WAL that was cut (`: > log.sqlite-wal`) is written
+ * So it is with the WAL, which only this process's transactions write to. A WAL that was truncated (`: > log.sqlite-wal`) is written
  * to behind its former end, by commits that succeed, and the next recovery ends at the hole. Before each transaction its size
- * and time of modification are compared with those that the last one left. A cut while the transaction is under way leaves a
+ * and time of modification are compared with those that the last one left. A truncation while the transaction is under way leaves a
  * WAL that is shorter than it was, or one without its header: both are looked for after the commit. Allocated blocks would say
  * less: file systems compress, allocate ahead, and count later.
  *
@@ -52,21 +52,21 @@ export class WalChanged extends FileTakenAway {
   }
 }
 
-/** Another program cut the WAL: commits are lost. Only a start may go on with what is left. */
-export class WalCut extends WalChanged {
+/** Another program truncated the WAL: commits are lost. Only a start may go on with what is left. */
+export class WalTruncated extends WalChanged {
   constructor(file: string) {
     super(
       `${file}-wal`,
-      `${file}-wal was cut by another program while Hookline had it open: what was committed since the last checkpoint, and is not in ${file} yet, is lost; find that program (logrotate, a disk cleaner), then restart Hookline, which goes on with what is left`,
+      `${file}-wal was truncated by another program while Hookline had it open: what was committed since the last checkpoint, and is not in ${file} yet, is lost; find that program (logrotate, a disk cleaner), then restart Hookline, which goes on with what is left`,
     )
-    this.name = "WalCut"
+    this.name = "WalTruncated"
   }
 }
 
 const changedBy = (file: string): string =>
   `${file} was changed by another program while Hookline had it open; do not write to it, or copy over it, while Hookline runs`
 
-/** `PRAGMA journal_size_limit`: a larger WAL is cut to this size when a commit begins it anew. */
+/** `PRAGMA journal_size_limit`: a larger WAL is truncated to this size when a commit begins it anew. */
 export const MOST_WAL_BYTES = 16 * 1024 * 1024
 
 const HEADER_BYTES = 32
@@ -106,7 +106,7 @@ export class OpenFiles implements Disposable {
     const wal = checkIdentities(this.#wal)!
     if (this.#isAsLeft(wal)) return
     if (this.#isEmptied(wal)) return this.#leftWal(wal)
-    if (wal.size < this.#walBytes || !this.#hasHeader()) throw new WalCut(this.#location.file)
+    if (wal.size < this.#walBytes || !this.#hasHeader()) throw new WalTruncated(this.#location.file)
     // commands write to it by SQLite
     if (this.#location.kind !== "position file") throw new WalChanged(this.#walFile)
   }
@@ -119,7 +119,7 @@ export class OpenFiles implements Disposable {
 
   /**
    * After a commit: whether the paths still lead to these files, nobody else has written to the database, and the WAL was not
-   * cut.
+   * truncated.
    *
    * @returns bytes of the WAL @throws FileTakenAway
    */
@@ -127,7 +127,7 @@ export class OpenFiles implements Disposable {
     const wal = checkIdentities(this.#wal)!
     this.#checkDatabase()
     if (this.#isAsLeft(wal)) return wal.size
-    if (this.#isCut(wal)) throw new WalCut(this.#location.file)
+    if (this.#isTruncated(wal)) throw new WalTruncated(this.#location.file)
     if (wal.size > 0) this.#walHeader ??= Buffer.from(this.#headerNow)
     this.#isInDatabase = false
     this.#leftWal(wal)
@@ -141,7 +141,7 @@ export class OpenFiles implements Disposable {
   }
 
   /**
-   * A checkpoint of this process has written to the database, and may have cut the WAL.
+   * A checkpoint of this process has written to the database, and may have truncated the WAL.
    *
    * @param isWhole all of the WAL is in the database, which was fsynced
    */
@@ -154,11 +154,13 @@ export class OpenFiles implements Disposable {
     this.#leftWal(checkIdentities(this.#wal)!)
   }
 
-  /** Why something failed, if that is a WAL that was cut. */
-  get whyCut(): WalCut | undefined {
+  /** Why something failed, if that is a WAL that was truncated. */
+  get whyTruncated(): WalTruncated | undefined {
     try {
       const wal = statSync(this.#walFile)
-      return this.#isCut(wal) && !this.#isEmptied(wal) ? new WalCut(this.#location.file) : undefined
+      return this.#isTruncated(wal) && !this.#isEmptied(wal)
+        ? new WalTruncated(this.#location.file)
+        : undefined
     } catch {
       // it was removed, or can't be read
       return undefined
@@ -181,7 +183,7 @@ export class OpenFiles implements Disposable {
   }
 
   /** Whether the WAL is shorter than it was, or without its header. */
-  #isCut({ size }: Stats): boolean {
+  #isTruncated({ size }: Stats): boolean {
     if (size < Math.min(this.#walBytes, MOST_WAL_BYTES)) return true
     return size > 0 && !this.#hasHeader()
   }

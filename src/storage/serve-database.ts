@@ -1,7 +1,7 @@
 import { HooklineError } from "../errors.ts"
 import { describeFailure, isBusy, isDamage, isDiskFull, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
-import { checkIdentities, WalCut, type FileIdentities } from "./open-files.ts"
+import { checkIdentities, WalTruncated, type FileIdentities } from "./open-files.ts"
 import { pagesAfter, recoverAlone, type PageState } from "./recovery.ts"
 
 /*
@@ -49,8 +49,8 @@ export interface Failure {
   readonly isDiskFull: boolean
   /** A file that was open is not opened again, so that nothing more is written to it. */
   readonly isDamaged?: true
-  /** The same: its WAL was cut, and clients may have read what is lost. */
-  readonly isCut?: true
+  /** The same: its WAL was truncated, and clients may have read what is lost. */
+  readonly isTruncated?: true
   /** For the next `open`. */
   readonly pages: PageState
 }
@@ -65,7 +65,7 @@ export function failureOf(error: unknown, location: DatabaseLocation, pages: Pag
   const cause = error instanceof HooklineError ? error.cause : error
   const reason = describeFailure(error, location)
   const failure: Failure = { kind: "failed", reason, cause, isDiskFull: isDiskFull(cause), pages }
-  if (error instanceof WalCut) return { ...failure, isCut: true }
+  if (error instanceof WalTruncated) return { ...failure, isTruncated: true }
   return isDamage(error) || isDamage(cause) ? { ...failure, isDamaged: true } : failure
 }
 
@@ -157,7 +157,7 @@ class DatabaseThread {
       if (database === undefined) this.#broken = { kind: "busy" }
       return { kind: "busy" }
     }
-    const error = database?.whyCut ?? given
+    const error = database?.whyTruncated ?? given
     const pages = database === undefined ? this.#pages : database.isSynced ? "synced" : "unsynced"
     this.#pages = pagesAfter(error, pages)
     try {

@@ -61,9 +61,9 @@ const WAYS: readonly Way[] = [
     says: /log\.sqlite-wal was removed or renamed while Hookline had it open/,
   },
   {
-    scenario: "the log's WAL cut to nothing",
+    scenario: "the log's WAL truncated to nothing",
     take: (folder) => truncateSync(log(folder, "log.sqlite-wal")),
-    says: /log\.sqlite-wal was cut by another program while Hookline had it open/,
+    says: /log\.sqlite-wal was truncated by another program while Hookline had it open/,
   },
   {
     scenario: "an older copy in the place of the log",
@@ -132,7 +132,7 @@ describe.each(WAYS.filter(({ scenario }) => canMount || !scenario.includes("moun
   },
 )
 
-test("the WAL's index cut while events come: whatever was acknowledged is there after a restart", async () => {
+test("the WAL's index truncated while events come: whatever was acknowledged is there after a restart", async () => {
   using folder = temporaryFolder()
   const settings = { ...ON_LOG, folder: folder.path }
   await using running = await startService(settings)
@@ -148,7 +148,7 @@ test("the WAL's index cut while events come: whatever was acknowledged is there 
     [...senders.posted, ...more.posted],
     await eventsInLog(log(folder.path), ON_LOG.topic),
   )
-  report("the log's WAL index cut to nothing: SIGBUS, a restart", findings)
+  report("the log's WAL index truncated to nothing: SIGBUS, a restart", findings)
   expect(findings.lost).toBe(0)
   expect(more.posted.length).toBeGreaterThan(99)
 })

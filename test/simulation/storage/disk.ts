@@ -107,8 +107,8 @@ export class SimulatedDisk {
     }
   }
 
-  /** Cuts each WAL to a share of its size, past whoever has it open. */
-  cutWals(share: number): void {
+  /** Truncates each WAL to a share of its size, past whoever has it open. */
+  truncateWals(share: number): void {
     for (const name of readdirSync(this.folder)) {
       const path = join(this.folder, name)
       if (name.endsWith(".sqlite-wal")) truncateSync(path, Math.floor(statSync(path).size * share))

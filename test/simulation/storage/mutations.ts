@@ -50,14 +50,14 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "    this.#begin.run()\n    change()\n",
   ),
   log(
-    "a WAL that was cut is not checkpointed when it is closed",
+    "a WAL that was truncated is not checkpointed when it is closed",
     "storage/durable-database.ts",
     "if (cause instanceof WalChanged) closeWithoutCheckpoint(this.db, this.location.file)\n      else ",
   ),
   log(
-    "a log whose WAL was cut is closed until a restart",
+    "a log whose WAL was truncated is closed until a restart",
     "storage/serve-database.ts",
-    "if (error instanceof WalCut) return { ...failure, isCut: true }",
+    "if (error instanceof WalTruncated) return { ...failure, isTruncated: true }",
   ),
   log(
     "a busy batch goes back to the front of the queue",

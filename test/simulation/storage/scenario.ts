@@ -26,7 +26,7 @@ export type Step = { readonly atMs: number } & (
   | { readonly do: "fill disk"; readonly leftBytes: number; readonly forMs: number }
   | { readonly do: "lock" | "read"; readonly file: number; readonly forMs: number }
   | { readonly do: "take files"; readonly how: "remove" | "rename" | "replace"; readonly forMs: number }
-  | { readonly do: "cut WAL"; readonly share: number; readonly forMs: number }
+  | { readonly do: "truncate WAL"; readonly share: number; readonly forMs: number }
   | { readonly do: "crash"; readonly kind: Crash }
   | { readonly do: "stop" }
   | { readonly do: "stall"; readonly forMs: number }
@@ -85,7 +85,7 @@ export function scenarioOf(simulation: StorageScenario["simulation"], seed: numb
   if (simulation === "log" || simulation === "dedupe")
     steps.push(...Array.from({ length: between(0, 3) }, () => setClock(context)))
   if (simulation === "forward") steps.push(...Array.from({ length: between(0, 6) }, () => peers(context)))
-  if (simulation === "log" && one(5)) steps.push(cutWal(context))
+  if (simulation === "log" && one(5)) steps.push(truncateWal(context))
   return {
     simulation,
     seed,
@@ -213,9 +213,9 @@ const takeFiles = ({ random, between }: Context): Step => ({
   forMs: random.pick([20, 200, 700]),
 })
 
-const cutWal = ({ random, between }: Context): Step => ({
+const truncateWal = ({ random, between }: Context): Step => ({
   atMs: between(0, LASTS_MS / 2),
-  do: "cut WAL",
+  do: "truncate WAL",
   share: random.pick([0, 0.3, 0.6, 0.99]),
   forMs: random.pick([20, 200, 700]),
 })

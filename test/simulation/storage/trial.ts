@@ -190,8 +190,8 @@ export class Trial<S> {
         return faults.neighbour(step.do === "read", step.file, step.forMs)
       case "take files":
         return this.#takeFiles(step)
-      case "cut WAL":
-        return this.#cutWal(step)
+      case "truncate WAL":
+        return this.#truncateWal(step)
       case "crash":
         if (process !== undefined) this.machine.crash(step.kind)
         return
@@ -232,14 +232,14 @@ export class Trial<S> {
     })
   }
 
-  /** Someone cuts the WAL under the process, and restarts it later. What was published before that may be lost. */
-  #cutWal({ share, forMs }: Extract<Step, { do: "cut WAL" }>): void {
+  /** Someone truncates the WAL under the process, and restarts it later. What was published before that may be lost. */
+  #truncateWal({ share, forMs }: Extract<Step, { do: "truncate WAL" }>): void {
     const { world, machine, service } = this
     // what a crash left is damaged by that, which a start says
     const hasOpen = service !== undefined && this.#subject.ready(service) === true
     if (!hasOpen || machine.disk.model.isHalted) return
     const last = machine.process
-    machine.disk.cutWals(share)
+    machine.disk.truncateWals(share)
     this.#subject.filesTaken?.()
     world.after(forMs, () => {
       if (last !== undefined && machine.process === last) machine.crash("kill")

@@ -8,7 +8,7 @@ import { describeUnusable, noProxy, proxySetting, showProxy } from "../outgoing/
 import type { Plan, PlannedPipeline } from "../runtime/plan/plan.ts"
 import { toShownUrl } from "../outgoing/shown-url.ts"
 import { routeOfSample, type SampleRoute } from "../runtime/sample-route.ts"
-import { senderOf } from "../runtime/plan/sender.ts"
+import { senderOf } from "../components/processor-facts.ts"
 import { reach } from "../runtime/reach.ts"
 import { findFamily, nameOf, type ProviderRef } from "../verify/presets/providers.ts"
 import { loadComponents, type ComponentFlags } from "./own-components.ts"

@@ -2,7 +2,7 @@ import { loadForCommand } from "../config/file/load.ts"
 import type { TopicPlace } from "../config/sections/topic-place.ts"
 import { HooklineError } from "../errors.ts"
 import { toShownUrl } from "../outgoing/shown-url.ts"
-import { isListeningAt } from "../runtime/plan/forwards.ts"
+import { isListeningAt } from "../components/webhook-source/reached-at.ts"
 import { planPipeline } from "../runtime/plan/plan-part.ts"
 import type { PlannedPipeline } from "../runtime/plan/plan.ts"
 

@@ -1,6 +1,7 @@
 import type { Broker } from "../brokers/broker.ts"
 import type { ConnectionKindName } from "../brokers/registry.ts"
-import type { ComponentContext, ComponentKind, Made, Store } from "../components/define-component.ts"
+import { storeOf } from "../components/processor-facts.ts"
+import type { ComponentContext, ComponentKind, Made } from "../components/define-component.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { locate, type Location } from "../dedupe/location.ts"
@@ -68,7 +69,7 @@ export function contextsOf(
     deliveryTimeoutMs,
     dedupeKeys,
     sharedDedupeKeys: () => {
-      const shared = storeOf(pipeline)
+      const shared = storeOf(pipeline.processors)
       return shared === undefined || shared.store === "memory"
         ? undefined
         : dedupeKeys(shared.store, shared.ca)
@@ -84,15 +85,6 @@ export function contextsOf(
       acquire: (spec) => acquire({ ...spec, name: `pipeline ${id}/${title} ${nth}/${spec.name}` }),
     }
   }
-}
-
-/** The first store that a component of the pipeline keeps keys in. */
-export function storeOf({ processors }: Pick<PartsOf, "processors">): Store | undefined {
-  for (const it of processors) {
-    const store = typeof it === "function" ? undefined : it.component.store?.(it.values)
-    if (store !== undefined) return store
-  }
-  return undefined
 }
 
 /** Creates a component. @throws HooklineError also for what its `create` throws otherwise */

@@ -29,7 +29,7 @@ import { redisOf } from "./plan/redis.ts"
 import { planOf, resolveDraft, type Draft, type Plan } from "./plan/plan.ts"
 import type { ResolvedDraft } from "./plan/resolved-draft.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
-import { isUnread, senderOf } from "./plan/sender.ts"
+import { isUnread, senderOf } from "../components/processor-facts.ts"
 
 /*
  * What a start would report, all at once: `check` shows it, and a start or a reload that fails throws it. Each step is the

@@ -8,7 +8,7 @@ import { urlTarget, type PostOptions } from "../replay/post.ts"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
 import type { AttemptTarget } from "../replay/target.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
-import { sectionFolder } from "./owned-section.ts"
+import { sectionFolder } from "../extensions/owned-section.ts"
 import { signerOf } from "./plan/forwards.ts"
 import type { PlannedForward, PlannedHandler } from "./plan/plan.ts"
 

@@ -26,7 +26,7 @@ import type { AttemptTarget, Refusal } from "../replay/target.ts"
 import { handlerSpec, sectionSpec, setForwardPaused, type ForwardSpec } from "./forward-specs.ts"
 import { makeFolderOf, type DatabaseLocation } from "../storage/database-file.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { OwnedSection } from "./owned-section.ts"
+import { OwnedSection } from "../extensions/owned-section.ts"
 import type { Plan } from "./plan/plan.ts"
 import type { Transaction } from "./resources.ts"
 

@@ -10,7 +10,7 @@ import { ledgerIn } from "../reconcile/ledger-database.ts"
 import { positionFile, type PositionKind } from "../replay/positions.ts"
 import { refuseHalfRestored } from "../storage/half-restored.ts"
 import { logIn, type DatabaseKind, type DatabaseLocation } from "../storage/database-file.ts"
-import { sectionFolder } from "./owned-section.ts"
+import { sectionFolder } from "../extensions/owned-section.ts"
 import type { Plan } from "./plan/plan.ts"
 
 /*

@@ -2,6 +2,8 @@ import { inject } from "../admin/api/submit.ts"
 import type { ReconcileInfo, Service } from "../admin/service.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import { OwnRecords } from "../brokers/own-records.ts"
+import { storeOf } from "../components/processor-facts.ts"
+import { isReachedAt } from "../components/webhook-source/reached-at.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import { RECONCILE } from "../config/sections/reconcile.ts"
 import { parseRedisUrl } from "../config/sections/redis-url.ts"
@@ -16,10 +18,8 @@ import { NO_PASS, type Reconciliation, type Target } from "../reconcile/reconcil
 import { SenderApi } from "../reconcile/sender-api.ts"
 import { SharedReconcile, type SharedPlace } from "../reconcile/shared-reconcile.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { storeOf } from "./component-context.ts"
-import { isReachedAt } from "./plan/forwards.ts"
 import type { Plan, PlannedReconcile } from "./plan/plan.ts"
-import { OwnedSection, sectionFolder } from "./owned-section.ts"
+import { OwnedSection, sectionFolder } from "../extensions/owned-section.ts"
 import type { Transaction } from "./resources.ts"
 
 /** Opens what reconciles the plan's pipelines, or keeps it; it begins with the commit. Nothing here fails a start or a reload. */
@@ -66,7 +66,7 @@ export function placeIn(
 ): ReconcilePlace {
   const { connection = [...connections.keys()][0] ?? "" } = pipeline.sink.values as { connection?: string }
   const folder = values.directory ?? sectionFolder(connections.get(connection), baseDir)
-  const { store = "", ca } = storeOf(pipeline) ?? {}
+  const { store = "", ca } = storeOf(pipeline.processors) ?? {}
   const name = parseRedisUrl(store)?.name
   if (name === undefined) return { connection, folder, shared: undefined }
   // services that share a Redis may have sections of one id

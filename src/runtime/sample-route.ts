@@ -8,7 +8,7 @@ import { nameOf, type ProviderRef } from "../verify/presets/providers.ts"
 import { hasSample, sampleRequest } from "../verify/samples/samples.ts"
 import { SILENT } from "./warning-log.ts"
 import type { Planned, PlannedPipeline } from "./plan/plan.ts"
-import { senderOf } from "./plan/sender.ts"
+import { senderOf } from "../components/processor-facts.ts"
 
 /** Where a sample of a sender's events, as `hookline send` makes it, goes in a pipeline with a Router. */
 export interface SampleRoute {

@@ -3,7 +3,7 @@ import manifest from "../../../package.json" with { type: "json" }
 import { formatEndpoint, reachable } from "../../config/sections/endpoint.ts"
 import type { Plan, PlannedPipeline } from "../../runtime/plan/plan.ts"
 import { verificationsOf } from "../../runtime/explain-request.ts"
-import { senderOf } from "../../runtime/plan/sender.ts"
+import { senderOf } from "../../components/processor-facts.ts"
 import { verifiedFrom } from "../../runtime/plan/verified.ts"
 import type { Listening } from "../../runtime/running-application.ts"
 import { toShownUrl } from "../../outgoing/shown-url.ts"

@@ -11,7 +11,7 @@ import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import { realPath } from "../../storage/real-path.ts"
 import { connectionOf, unknownConnection, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
-import { senderOf } from "./sender.ts"
+import { senderOf } from "../../components/processor-facts.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./verified.ts"
 
 /** The remedy for a missing connection. */

@@ -1,9 +1,9 @@
 import { parseCondition } from "../../brokers/record-filter.ts"
 import type { Steps } from "../../clock/slices.ts"
+import { isListeningAt } from "../../components/webhook-source/reached-at.ts"
 import { FILE_NAME, toFileName } from "../../config/sections/file-name.ts"
 import { parseTopicPlace, TOPIC_PLACE } from "../../config/sections/topic-place.ts"
 import { HooklineError } from "../../errors.ts"
-import { isThisMachine } from "../../outgoing/proxied-fetch.ts"
 import { refusedHost } from "../../outgoing/refused-addresses.ts"
 import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import type { Handler, HandlerOptions } from "../../replay/handler.ts"
@@ -123,31 +123,6 @@ function checkPublishing(
         `pipeline ${id} publishes enriched bodies, whose signatures do not verify any more; set value = received in [pipeline:${id}:Enricher], or sign = provider`,
       )
   }
-}
-
-type Source = { readonly [key: string]: unknown }
-
-/** Whether a pipeline listens at a URL. Not seen: one that leads there through a proxy. */
-export function isListeningAt(source: Source, url: URL): boolean {
-  if (publicUrlOf(source)?.origin === url.origin) return isReachedAt(source, url)
-  const port = Number(url.port || (url.protocol === "https:" ? 443 : 80))
-  return isPathOf(source, url) && port === source["port"] && isThisMachine(url.hostname)
-}
-
-/** Whether a URL may lead to a pipeline: by its `public_url`, or by its path, since proxies have other hosts. */
-export function isReachedAt(source: Source, url: URL): boolean {
-  const publicUrl = publicUrlOf(source)
-  if (publicUrl === undefined) return isPathOf(source, url)
-  const isPath = publicUrl.pathname === "/" ? isPathOf(source, url) : url.pathname === publicUrl.pathname
-  return url.origin === publicUrl.origin && isPath
-}
-
-const publicUrlOf = ({ public_url: text }: Source): URL | undefined =>
-  text === undefined ? undefined : new URL(String(text))
-
-function isPathOf(source: Source, { pathname }: URL): boolean {
-  const path = String(source["path"])
-  return path.endsWith("*") ? pathname.startsWith(path.slice(0, -1)) : pathname === path
 }
 
 function checkSigner(forward: ResolvedForward): void {

@@ -45,7 +45,8 @@ import { checkForwards } from "./forwards.ts"
 import { checkReconciles } from "./reconciles.ts"
 import { checkRouting } from "./routing-checks.ts"
 import { checkSenders, withSenderDefaults } from "./sender-defaults.ts"
-import { checkInPipelines, senderOf } from "./sender.ts"
+import { checkInPipelines } from "./check-in-pipelines.ts"
+import { senderOf } from "../../components/processor-facts.ts"
 import type { Draft, Plan, PlannedPipeline, PlannedReconcile } from "./draft.ts"
 
 export type {

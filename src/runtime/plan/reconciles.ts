@@ -6,7 +6,7 @@ import type { Processor } from "../../pipeline/event.ts"
 import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import { LISTINGS } from "../../reconcile/listings.ts"
 import type { ResolvedDraft, ResolvedReconcile } from "./resolved-draft.ts"
-import { isUnread, senderOf } from "./sender.ts"
+import { isUnread, senderOf } from "../../components/processor-facts.ts"
 
 /** Checks that each has a pipeline whose sender lists what it sent. */
 export function* checkReconciles({ reconciles, pipelines }: ResolvedDraft): Steps<void> {

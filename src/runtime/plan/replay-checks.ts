@@ -3,7 +3,7 @@ import { idInBody, locateEventPart, type KnownSender } from "../../verify/preset
 import { nameOf, presetOf, type ProviderRef } from "../../verify/presets/providers.ts"
 import type { Coverage } from "../../verify/schemes/family.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
-import { senderIn, senderOf } from "./sender.ts"
+import { senderIn, senderOf } from "../../components/processor-facts.ts"
 
 /** Warns of replays that a signature scheme allows. */
 export function* warnOfReplay({ pipelines, connections, admin, problems }: ResolvedDraft): Steps<void> {

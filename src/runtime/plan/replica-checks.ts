@@ -5,7 +5,7 @@ import { isRedisUrl } from "../../config/sections/redis-url.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import type { Plan } from "./draft.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
-import { senderIn } from "./sender.ts"
+import { senderIn } from "../../components/processor-facts.ts"
 
 /*
  * What replicas of one service have to share. They share a Redis: that of their Deduplicators, which also has signed ids and

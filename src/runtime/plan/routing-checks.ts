@@ -4,7 +4,7 @@ import type { Problems } from "../../config/file/problems.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
-import { senderOf } from "./sender.ts"
+import { senderOf } from "../../components/processor-facts.ts"
 import { isSigned } from "../../verify/presets/event-locations.ts"
 
 type Part = Exclude<ResolvedPipeline["processors"][number], (...given: never) => unknown>

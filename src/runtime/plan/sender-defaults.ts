@@ -5,7 +5,7 @@ import { LISTINGS } from "../../reconcile/listings.ts"
 import { describeMore, inBytes, inTime, type SenderFacts } from "../../verify/presets/delivery-facts.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
-import { senderOf } from "./sender.ts"
+import { senderOf } from "../../components/processor-facts.ts"
 
 /*
  * What follows from a sender's own limits: defaults of its pipeline's source, and warnings where what was configured does

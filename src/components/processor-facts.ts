@@ -1,9 +1,11 @@
-import type { Component } from "../../components/define-component.ts"
-import type { OptionSet, Values } from "../../config/options/option.ts"
-import type { Steps } from "../../clock/slices.ts"
-import type { Processor } from "../../pipeline/event.ts"
-import type { KnownSender } from "../../verify/presets/event-locations.ts"
-import type { ResolvedDraft } from "./resolved-draft.ts"
+import type { OptionSet, Values } from "../config/options/option.ts"
+import type { Processor } from "../pipeline/event.ts"
+import type { KnownSender } from "../verify/presets/event-locations.ts"
+import type { Component, Store } from "./define-component.ts"
+
+/*
+ * Facts about a pipeline that its processors declare.
+ */
 
 type Part = { readonly component: Pick<Component, "sender">; readonly values: Partial<Values<OptionSet>> }
 
@@ -25,16 +27,13 @@ const SENDERS = new WeakMap<Part["values"], KnownSender | undefined>()
 export const isUnread = (it: Part | Processor): boolean =>
   typeof it !== "function" && it.component.sender !== undefined && senderIn(it) === undefined
 
-/** Runs the components' rules that need the rest of their pipeline. */
-export function* checkInPipelines({ pipelines, problems }: ResolvedDraft): Steps<void> {
-  for (const { source, processors, sink } of pipelines) {
-    yield
-    if (processors.some(isUnread)) continue
-    const sender = senderOf(processors)
-    for (const part of [source, ...processors, sink]) {
-      if (typeof part !== "object" || part.component.checkInPipeline === undefined) continue
-      const warn = (key: string, text: string): void => problems.warn(part.where(key), text)
-      part.component.checkInPipeline({ ...part, warn, sender })
-    }
+/** The first store that a processor keeps keys in. */
+export function storeOf(
+  processors: readonly ({ readonly component: Component; readonly values: Values<OptionSet> } | Processor)[],
+): Store | undefined {
+  for (const it of processors) {
+    const store = typeof it === "function" ? undefined : it.component.store?.(it.values)
+    if (store !== undefined) return store
   }
+  return undefined
 }

@@ -16,10 +16,6 @@ const buffer = join(anywhere, "buffer.ts")
 /** Modules of schemes that need node:crypto. */
 const SERVER_ONLY = /\/(?:jwt|paypal|aws-sns|asymmetric|ms-graph-tokens)\.ts$/
 
-/** What the rows of presets.ts have for people and for other parts of a pipeline. */
-const FOR_PEOPLE =
-  /^ {4}(?:title|docs|event|note|toleranceIsOurs|body): (?:\{\n(?: {6}.*\n)* {4}\},|\n {6}.*,|.*,)\n/gm
-
 const ENTRIES = ["verify", "hmac", "explain", "server"] as const
 type Entry = (typeof ENTRIES)[number]
 
@@ -30,7 +26,6 @@ const replacing = (entry: Entry): BunPlugin => ({
     build.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
       const from = entry === "server" ? "node:buffer" : buffer
       let text = (await Bun.file(path).text()).replace('"node:buffer"', `"${from}"`)
-      if (entry === "verify" && path.includes("/presets/")) text = text.replace(FOR_PEOPLE, "")
       if (/\bBuffer\b/.test(text) && path !== buffer) text = `import { Buffer } from "${from}"\n${text}`
       return { contents: text, loader: "ts" }
     })

@@ -7,8 +7,7 @@ import {
   validator,
   webHookSource,
 } from "../src/index.ts"
-import { PRESETS } from "../src/verify/presets/presets.ts"
-import { decodingOf } from "../src/verify/presets/providers.ts"
+import { decodingOf, PRESETS } from "../src/verify/presets/presets.ts"
 import { sampleRequest, SAMPLES } from "../src/verify/samples/samples.ts"
 
 const EVENT = {

@@ -2,8 +2,7 @@ import { createPublicKey, generateKeyPairSync } from "node:crypto"
 import { describeSender } from "../../scripts/sender-sections.ts"
 import advice from "../../src/verify/explain/advice.json" with { type: "json" }
 import mistakes from "../../src/verify/explain/mistakes.json" with { type: "json" }
-import type { Preset } from "../../src/verify/presets/preset.ts"
-import { PRESETS } from "../../src/verify/presets/presets.ts"
+import { PRESETS, type Preset } from "../../src/verify/presets/presets.ts"
 import { findFamily, makeSigner, makeVerifier } from "../../src/verify/presets/providers.ts"
 import { SAMPLE_SETTINGS, samplePipeline } from "../../src/verify/samples/sample-pipeline.ts"
 import { hasSample, sampleRequest } from "../../src/verify/samples/samples.ts"

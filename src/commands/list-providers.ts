@@ -1,10 +1,10 @@
-import type { OwnProvider } from "../verify/presets/own-provider.ts"
+import { presetOf } from "../verify/presets/presets.ts"
 import {
+  type OwnProvider,
   describeRequired,
   findFamily,
   keysOf,
   nameOf,
-  presetOf,
   PROVIDER_NAMES,
   usualCoverage,
   type ProviderRef,

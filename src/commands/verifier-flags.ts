@@ -9,8 +9,7 @@ import { whyUnreadable } from "../process/paths.ts"
 import { toHeaderValue } from "../headers.ts"
 import { repeatable } from "./common-flags.ts"
 import { WrongSetting, type SettingKey, type VerifierSettings } from "../verify/schemes/family.ts"
-import type { OwnProvider } from "../verify/presets/own-provider.ts"
-import { PROVIDER_NAMES, type ProviderRef } from "../verify/presets/providers.ts"
+import { type OwnProvider, PROVIDER_NAMES, type ProviderRef } from "../verify/presets/providers.ts"
 import { SETTINGS } from "../verify/settings.ts"
 
 /** The flags of `verify` and `send` for a provider and its settings. */

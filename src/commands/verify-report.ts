@@ -4,7 +4,8 @@ import type { RequestDiagnosis } from "../verify/explain/diagnosis.ts"
 import type { Inquiry } from "../verify/explain/inquiry.ts"
 import { isToken, showTime, type Report } from "../verify/explain/report.ts"
 import { visible } from "../verify/explain/visible.ts"
-import { findFamily, presetOf, type ProviderRef } from "../verify/presets/providers.ts"
+import { presetOf } from "../verify/presets/presets.ts"
+import { findFamily, type ProviderRef } from "../verify/presets/providers.ts"
 
 /**
  * The report of `hookline verify` as text: the heading, the steps with their lines, the result, the likely mistake, warnings.

@@ -3,14 +3,8 @@ import type { Values } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
 import { WrongSetting, type Coverage, type Family, type VerifierSettings } from "../verify/schemes/family.ts"
 import type { KnownSender } from "../verify/presets/event-locations.ts"
-import {
-  decodingOf,
-  findFamily,
-  keysOf,
-  makeVerifier,
-  nameOf,
-  presetOf,
-} from "../verify/presets/providers.ts"
+import { decodingOf, presetOf } from "../verify/presets/presets.ts"
+import { findFamily, keysOf, makeVerifier, nameOf } from "../verify/presets/providers.ts"
 import { factsOf } from "../verify/presets/sender-facts.ts"
 import { secretWarnings } from "../verify/presets/secret-warnings.ts"
 import { isThisMachine } from "../outgoing/proxied-fetch.ts"

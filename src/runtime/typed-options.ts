@@ -17,7 +17,8 @@ import { router as routerComponent } from "../components/router.ts"
 import { brokerSink as brokerSinkComponent } from "../components/broker-sink.ts"
 import type { Configured } from "../components/define-component.ts"
 import type { OptionsInCode } from "../config/options/in-code.ts"
-import { defineProvider as declareProvider, type OwnProvider } from "../verify/presets/own-provider.ts"
+import { defineProvider as declareProvider } from "../verify/presets/own-provider.ts"
+import type { OwnProvider } from "../verify/presets/providers.ts"
 
 type KafkaConnectionOptionsGiven = OptionsInCode<(typeof KAFKA)["options"]>
 /** `[connection:<id>]` with `bootstrapServers`: events are published to Apache Kafka, with acks=all and idempotence. */

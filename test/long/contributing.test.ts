@@ -79,11 +79,16 @@ const EXAMPLES: { readonly [recipe: string]: Example } = {
   "A provider": {
     edits: [
       [
-        "src/verify/presets/presets.ts",
+        "src/verify/presets/schemes.ts",
+        "  bitbucket: {",
+        `  "example-shop": { hmac: { header: "X-Example-Signature" } },
+  bitbucket: {`,
+      ],
+      [
+        "src/verify/presets/profiles.ts",
         "  bitbucket: {",
         `  "example-shop": {
     title: "Example Shop",
-    scheme: { hmac: { header: "X-Example-Signature" } },
     docs: "https://example.com/webhooks",
     event: { type: "json:/type" },
   },

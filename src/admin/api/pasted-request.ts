@@ -3,7 +3,8 @@ import { split } from "shlex"
 import { HooklineError } from "../../errors.ts"
 import { headerBytes, headerText, toHeaderValue } from "../../headers.ts"
 import { eventHeaders } from "../../verify/presets/event-locations.ts"
-import { findFamily, PROVIDER_NAMES, presetOf, usualCoverage } from "../../verify/presets/providers.ts"
+import { presetOf } from "../../verify/presets/presets.ts"
+import { findFamily, PROVIDER_NAMES, usualCoverage } from "../../verify/presets/providers.ts"
 import { Header, misfit, Type, type Static } from "./shape.ts"
 
 /** A request as somebody pasted it. */

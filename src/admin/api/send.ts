@@ -1,11 +1,11 @@
 import { withoutHidden } from "../../process/hidden-segments.ts"
 import { Type } from "./shape.ts"
+import { presetOf } from "../../verify/presets/presets.ts"
 import {
   findFamily,
   makeSigner,
   nameOf,
   type Verification,
-  presetOf,
   PROVIDER_NAMES,
 } from "../../verify/presets/providers.ts"
 import { factsOf } from "../../verify/presets/sender-facts.ts"

@@ -1,8 +1,7 @@
 import { suggest } from "../../config/file/nearest.ts"
 import type { ParseContext } from "../../config/options/option.ts"
 import { WrongValue, custom, file, integer, oneOf } from "../../config/options/option-types.ts"
-import type { OwnProvider } from "../../verify/presets/own-provider.ts"
-import { PROVIDER_NAMES, type ProviderRef } from "../../verify/presets/providers.ts"
+import { type OwnProvider, PROVIDER_NAMES, type ProviderRef } from "../../verify/presets/providers.ts"
 import { SETTINGS, splitSecrets, texts } from "../../verify/settings.ts"
 
 const PROVIDER_FORM = "a provider or kind of docs/providers.md, such as stripe, github or hmac"

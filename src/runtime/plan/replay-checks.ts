@@ -1,6 +1,7 @@
 import type { Steps } from "../../clock/slices.ts"
 import { idInBody, locateEventPart, type KnownSender } from "../../verify/presets/event-locations.ts"
-import { nameOf, presetOf, type ProviderRef } from "../../verify/presets/providers.ts"
+import { presetOf } from "../../verify/presets/presets.ts"
+import { nameOf, type ProviderRef } from "../../verify/presets/providers.ts"
 import type { Coverage } from "../../verify/schemes/family.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import { senderIn, senderOf } from "../../components/processor-facts.ts"

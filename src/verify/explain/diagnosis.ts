@@ -1,6 +1,6 @@
 import { slices } from "../../clock/slices.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
-import { PRESETS } from "../presets/presets.ts"
+import { SCHEMES } from "../presets/schemes.ts"
 import { findFamily, makeVerifier } from "../presets/providers.ts"
 import { WrongSetting } from "../schemes/family.ts"
 import { readJson } from "../../json/read.ts"
@@ -94,7 +94,7 @@ async function findMistakes(
   }
   const otherProviders = async (): Promise<readonly Mistake[]> => {
     const names: string[] = []
-    for (const name of Object.keys(PRESETS)) {
+    for (const name of Object.keys(SCHEMES)) {
       // schemes without a signer need the network
       if (name === provider || findFamily(name)?.signer === undefined) continue
       if (await accepts({ provider: name })) names.push(name)

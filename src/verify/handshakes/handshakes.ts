@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto"
 import { HooklineError } from "../../errors.ts"
-import { nameOf, presetOf, type ProviderRef } from "../presets/providers.ts"
+import { presetOf } from "../presets/presets.ts"
+import { nameOf, type ProviderRef } from "../presets/providers.ts"
 import {
   discord,
   echoOf,

@@ -16,9 +16,9 @@ import type { HmacForm } from "../schemes/hmac-form.ts"
 import type { SchemeForm } from "../schemes/scheme-form.ts"
 import type { TokenLocation } from "../schemes/token.ts"
 import { planProviders } from "../../runtime/plan/providers.ts"
-import { defineProvider, type OwnProvider } from "./own-provider.ts"
+import { defineProvider } from "./own-provider.ts"
 import { PRESETS } from "./presets.ts"
-import { makeSigner, makeVerifier } from "./providers.ts"
+import { type OwnProvider, makeSigner, makeVerifier } from "./providers.ts"
 
 const SENDERS = sendersOfTests()
 

@@ -6,20 +6,12 @@ import { defineSection } from "../../config/options/section.ts"
 import { toHeaderValue } from "../../headers.ts"
 import type { Sample } from "../samples/sample.ts"
 import type { HmacForm } from "../schemes/hmac-form.ts"
-import type { SchemeForm } from "../schemes/scheme-form.ts"
 import type { TokenLocation } from "../schemes/token.ts"
 import type { EventLocations } from "./event-locations.ts"
 import { check, readSample, wrongName } from "./own-provider/check.ts"
 import { OPTIONS, type Options } from "./own-provider/options.ts"
-import type { Preset } from "./preset.ts"
-
-/** A custom provider, `[provider:<name>]`: data of the form that presets have. */
-export interface OwnProvider extends Omit<Preset, "docs"> {
-  readonly name: string
-  readonly docs?: string | undefined
-  readonly scheme: SchemeForm
-  readonly sample?: Sample | undefined
-}
+import type { BodyForm } from "./profiles.ts"
+import type { OwnProvider } from "./providers.ts"
 
 export const PROVIDER = defineSection({
   title: "provider",
@@ -75,7 +67,7 @@ function toProvider(name: string, values: Values<Options>): OwnProvider {
 type Fields = NonNullable<Sample["form"]>
 
 /** The Decoder's defaults. */
-function toBody({ format, unwrap, json_fields, lists }: Values<Options>): Pick<Preset, "body"> {
+function toBody({ format, unwrap, json_fields, lists }: Values<Options>): { body?: BodyForm } {
   if ([format, unwrap, json_fields, lists].every((it) => it === undefined)) return {}
   return {
     body: {

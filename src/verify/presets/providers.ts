@@ -10,15 +10,23 @@ import {
 import { isHeaderName } from "../../headers.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { NETWORK } from "../fetch/network.ts"
+import type { Sample } from "../samples/sample.ts"
 import { GENERIC } from "../schemes/generic.ts"
-import { toFamily } from "../schemes/scheme-form.ts"
-import type { OwnProvider } from "./own-provider.ts"
-import type { BodyForm, Preset } from "./preset.ts"
-import { PRESETS } from "./presets.ts"
+import { toFamily, type SchemeForm } from "../schemes/scheme-form.ts"
+import type { Profile } from "./profiles.ts"
+import { SCHEMES } from "./schemes.ts"
 import type { Signer, Verifier } from "../verifier.ts"
 
 /** The values of the option `provider`: the presets, then the generic kinds. */
-export const PROVIDER_NAMES: readonly string[] = [...Object.keys(PRESETS), ...Object.keys(GENERIC)]
+export const PROVIDER_NAMES: readonly string[] = [...Object.keys(SCHEMES), ...Object.keys(GENERIC)]
+
+/** A custom provider, `[provider:<name>]`: data of the form that presets have. */
+export interface OwnProvider extends Omit<Profile, "docs"> {
+  readonly name: string
+  readonly docs?: string | undefined
+  readonly scheme: SchemeForm
+  readonly sample?: Sample | undefined
+}
 
 /** The name of a preset or generic kind, or a custom provider. */
 export type ProviderRef = string | OwnProvider
@@ -26,23 +34,11 @@ export type ProviderRef = string | OwnProvider
 export const nameOf = (provider: ProviderRef): string =>
   typeof provider === "string" ? provider : provider.name
 
-/** What is known of a provider; undefined: it is a generic kind, or unknown. */
-export function presetOf(provider: ProviderRef): Preset | OwnProvider | undefined {
-  if (typeof provider !== "string") return provider
-  return Object.hasOwn(PRESETS, provider) ? PRESETS[provider] : undefined
-}
-
 /** A provider's family; undefined: unknown name. */
 export function findFamily(provider: ProviderRef): Family | undefined {
-  const preset = presetOf(provider)
-  if (preset !== undefined) return toFamily(preset.scheme)
-  return Object.hasOwn(GENERIC, nameOf(provider)) ? GENERIC[nameOf(provider)] : undefined
-}
-
-/** What a provider's bodies are, as options of the Decoder; undefined: JSON objects, or the bodies are not known. */
-export function decodingOf(provider: ProviderRef): Omit<BodyForm, "docs"> | undefined {
-  const { docs: _, ...decoding } = presetOf(provider)?.body ?? {}
-  return "format" in decoding ? decoding : undefined
+  if (typeof provider !== "string") return toFamily(provider.scheme)
+  if (Object.hasOwn(SCHEMES, provider)) return toFamily(SCHEMES[provider]!)
+  return Object.hasOwn(GENERIC, provider) ? GENERIC[provider] : undefined
 }
 
 /**

@@ -1,5 +1,6 @@
 import { idInBody } from "../presets/event-locations.ts"
-import { findFamily, presetOf, usualCoverage } from "../presets/providers.ts"
+import { presetOf } from "../presets/presets.ts"
+import { findFamily, usualCoverage } from "../presets/providers.ts"
 import type { SettingKey } from "../schemes/family.ts"
 
 /**

@@ -5,12 +5,12 @@ import { whyUnreadable } from "../../../process/paths.ts"
 import { WrongSetting } from "../../schemes/family.ts"
 import { GENERIC } from "../../schemes/generic.ts"
 import { parsePayload } from "../../schemes/signature-verifier.ts"
-import { PRESETS } from "../presets.ts"
+import { SCHEMES } from "../schemes.ts"
 import type { Options } from "./options.ts"
 
 /** The problem with a provider's name; undefined: none. */
 export function wrongName(name: string): string | undefined {
-  if (Object.hasOwn(PRESETS, name) || Object.hasOwn(GENERIC, name))
+  if (Object.hasOwn(SCHEMES, name) || Object.hasOwn(GENERIC, name))
     return `${name} is a built-in provider; choose another name, such as ${name}-own`
   return /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(name)
     ? undefined

@@ -1,18 +1,23 @@
 import { createParser } from "eventsource-parser"
 import { errorOf } from "./api-client.ts"
 
-export type StreamState = "connecting" | "open" | "lost" | "refused"
+/** `silent`: connected, while heartbeats stay away. */
+export type StreamState = "connecting" | "open" | "silent" | "lost" | "refused"
 
 export interface StreamHandlers {
   /** One event: its name, its data parsed, and the last id. */
   event(name: string, data: unknown, id: string): void
   state(state: StreamState, error?: Error): void
+  /** Something came, if only a heartbeat. */
+  heard?(): void
 }
 
 const FIRST_RETRY_MS = 500
 const LAST_RETRY_MS = 5000
-/** The server sends something, if only a comment, every 15 s. */
-const SILENCE_MS = 40_000
+/** The server sends a heartbeat each second: three have stayed away, and a little more. */
+const SILENT_MS = 3500
+/** A connection that has been silent for so long is made anew. */
+const DEAD_MS = 40_000
 
 /**
  * Server-sent events that are read until `signal` aborts: reconnects with growing waits, and sends the last id that it saw
@@ -23,12 +28,13 @@ export async function readEvents(url: string, handlers: StreamHandlers, signal: 
   let lastId = ""
   handlers.state("connecting")
   for (let wait = FIRST_RETRY_MS; !signal.aborted; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
-    const silence = new AbortController()
-    let timer: ReturnType<typeof setTimeout> | undefined
+    const dead = new AbortController()
+    let silence: ReturnType<typeof setTimeout> | undefined
+    let death: ReturnType<typeof setTimeout> | undefined
     try {
       const response = await fetch(url, {
         headers: { Accept: "text/event-stream", ...(lastId && { "Last-Event-ID": lastId }) },
-        signal: AbortSignal.any([signal, silence.signal]),
+        signal: AbortSignal.any([signal, dead.signal]),
       })
       if (!response.ok) {
         const error = await errorOf(response)
@@ -45,20 +51,30 @@ export async function readEvents(url: string, handlers: StreamHandlers, signal: 
         },
       })
       const text = response.body!.pipeThrough(new TextDecoderStream())
-      const watch = (): void => {
-        clearTimeout(timer)
-        timer = setTimeout(() => silence.abort(), SILENCE_MS)
+      let isSilent = false
+      const hear = (): void => {
+        clearTimeout(silence)
+        clearTimeout(death)
+        handlers.heard?.()
+        if (isSilent) handlers.state("open")
+        isSilent = false
+        silence = setTimeout(() => {
+          isSilent = true
+          handlers.state("silent")
+        }, SILENT_MS)
+        death = setTimeout(() => dead.abort(), DEAD_MS)
       }
-      watch()
+      hear()
       for await (const chunk of text) {
-        watch()
+        hear()
         parser.feed(chunk)
       }
     } catch (error) {
       if (signal.aborted) return
       handlers.state("lost", error as Error)
     } finally {
-      clearTimeout(timer)
+      clearTimeout(silence)
+      clearTimeout(death)
     }
     if (signal.aborted) return
     handlers.state("lost")

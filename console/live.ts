@@ -6,6 +6,8 @@ import { readEvents, type StreamState } from "./event-stream.ts"
 /** What the service says of itself, each second; undefined: it has not yet. */
 export const overview = signal<Overview | undefined>(undefined)
 export const streamState = signal<StreamState>("connecting")
+/** The browser's time at which the service was heard of last, if only by a heartbeat. */
+export const heardAt = signal(Date.now())
 /** The newest capture; views that list captures put it on top. */
 export const newestCapture = signal<CaptureSummary | undefined>(undefined)
 /** The replay job that changed last. */
@@ -19,7 +21,12 @@ export function followOverview(): void {
     void sessions.value
     void askCaller()
     const leaving = new AbortController()
-    void readEvents("/api/live", { event: take, state: (it) => (streamState.value = it) }, leaving.signal)
+    const handlers = {
+      event: take,
+      state: (it: StreamState) => (streamState.value = it),
+      heard: () => (heardAt.value = Date.now()),
+    }
+    void readEvents("/api/live", handlers, leaving.signal)
     return () => leaving.abort()
   })
 }

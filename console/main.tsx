@@ -3,6 +3,7 @@ import { listenToKeys } from "./keyboard.ts"
 import { followOverview } from "./live.ts"
 import { listenToLocation } from "./router.ts"
 import { Shell } from "./shell/shell.tsx"
+import { showInTab } from "./shell/tab.ts"
 import { applyTheme } from "./theme.ts"
 
 applyTheme()
@@ -12,3 +13,4 @@ followOverview()
 const page = document.querySelector("#page")!
 page.replaceChildren()
 render(<Shell />, page)
+void showInTab()

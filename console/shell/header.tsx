@@ -2,8 +2,9 @@ import { useEffect } from "preact/hooks"
 import { mayAct } from "../api-client.ts"
 import { State } from "../components/values.tsx"
 import { isMac } from "../keyboard.ts"
-import { overview, streamState } from "../live.ts"
+import { overview } from "../live.ts"
 import { hrefOf } from "../router.ts"
+import { serviceState } from "../service-state.ts"
 import { nextTheme, theme } from "../theme.ts"
 import { toast } from "../toasts.ts"
 import { VIEWS, type View } from "../views/views.ts"
@@ -29,7 +30,7 @@ export function Header({ view, openPalette, openShortcuts }: HeaderProps) {
           <Mark />
           Hookline
         </a>
-        <ServiceState />
+        <ServiceStateLine />
       </div>
       <div class="header-line">
         <nav class="tabs" aria-label="Views">
@@ -76,26 +77,13 @@ export function Header({ view, openPalette, openShortcuts }: HeaderProps) {
   )
 }
 
-const LEVELS = {
-  ready: "good",
-  "partly ready": "warning",
-  "not ready": "error",
-  draining: "warning",
-} as const
-
-function ServiceState() {
+function ServiceStateLine() {
   const it = overview.value
+  const state = serviceState.value
   if (it === undefined) return <div class="service" aria-hidden="true" />
-  const isLost = streamState.value === "lost"
   return (
     <div class="service">
-      {isLost ? (
-        <State level="warning">connection lost</State>
-      ) : (
-        <State level={LEVELS[it.state]}>
-          {it.state === "ready" && it.attention.length === 0 ? "all well" : it.state}
-        </State>
-      )}
+      {state && <State level={state.level}>{state.text}</State>}
       {!mayAct.value && (
         <span
           class="service-token"

@@ -26,9 +26,6 @@ export function Shell() {
     { keys: "mod+k", label: "Find pipelines, topics and commands", run: () => open("palette") },
     { keys: "?", label: "Show keyboard shortcuts", run: () => open("shortcuts") },
   ])
-  useEffect(() => {
-    document.title = `${view.title} · Hookline`
-  }, [view])
   /** The close event of a dialog may come after another one was opened. */
   const closeOf = (closed: typeof opened) => (): void => open((it) => (it === closed ? undefined : it))
   return (
@@ -96,7 +93,7 @@ const QUIET_MS = 1500
 
 /** Says quietly that the service does not answer, and that the page continues by itself. It lies over the view: nothing moves. */
 function ConnectionBar() {
-  const isLost = streamState.value === "lost"
+  const isLost = streamState.value === "lost" || streamState.value === "silent"
   const [isShown, show] = useState(false)
   useEffect(() => {
     if (!isLost) return show(false)

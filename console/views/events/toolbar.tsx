@@ -147,7 +147,7 @@ function LiveState({ tail, toggle }: { tail: TopicTail; toggle: () => void }) {
       <span class="live-state" role="status">
         {isPaused ? (
           <State level="warning">paused</State>
-        ) : stream === "lost" ? (
+        ) : stream === "lost" || stream === "silent" ? (
           <State level="warning">reconnecting</State>
         ) : stream === "refused" ? (
           <State level="error">not live</State>

@@ -8,8 +8,8 @@ const MAX_STREAMS = 16
 const MAX_QUEUED_BYTES = 1024 * 1024
 /** A client that has not read for so long is dropped. */
 const STALLED_MS = 10_000
-/** Pause between two signs of life: below the idle timeouts of proxies. */
-const HEARTBEAT_MS = 10_000
+/** The interval of heartbeats, whatever else is sent; the page shows a service that missed three as unknown. */
+const HEARTBEAT_MS = 1000
 
 const encoder = new TextEncoder()
 const HEARTBEAT = encoder.encode(":\n\n")
@@ -85,7 +85,6 @@ export function encodeEvent(name: string, data: unknown, id?: string): Uint8Arra
 export class EventStreams {
   readonly #open = new Set<EventStream>()
   #timer: Timer | undefined
-  #beatMs = 0
 
   /** @throws ApiError 503 when too many are open */
   answer(request: Request, connection: Peer, begin: (stream: EventStream) => void): Response {
@@ -97,7 +96,7 @@ export class EventStreams {
     stream.ended.addEventListener("abort", () => this.#closed(stream), { once: true })
     // heartbeats take the place of the server's idle timeout
     connection.timeout(request, 0)
-    this.#timer ??= setInterval(() => this.#watch(), 1000).unref()
+    this.#timer ??= setInterval(() => this.#beat(), HEARTBEAT_MS).unref()
     stream.beat()
     begin(stream)
     return new Response(body, {
@@ -121,13 +120,11 @@ export class EventStreams {
     this.#timer = undefined
   }
 
-  #watch(): void {
+  #beat(): void {
     const nowMs = steadyMs()
-    const beats = nowMs - this.#beatMs >= HEARTBEAT_MS
-    if (beats) this.#beatMs = nowMs
     for (const stream of this.#open) {
       stream.watch(nowMs)
-      if (beats) stream.beat()
+      stream.beat()
     }
   }
 }

@@ -1,0 +1,28 @@
+import { computed } from "@preact/signals"
+import { formatTime } from "./format.ts"
+import { heardAt, overview, streamState } from "./live.ts"
+
+/** The service's state in a word, with its level. */
+export interface ServiceState {
+  readonly level: "good" | "warning" | "error" | "silent"
+  readonly text: string
+}
+
+const LEVELS = {
+  ready: "good",
+  "partly ready": "warning",
+  "not ready": "error",
+  draining: "warning",
+} as const
+
+/** Unknown while nothing is heard of it: its last state is no longer shown then. Undefined: not known yet. */
+export const serviceState = computed<ServiceState | undefined>(() => {
+  if (overview.value === undefined) return undefined
+  const { state, attention } = overview.value
+  if (streamState.value === "lost" || streamState.value === "silent")
+    return { level: "silent", text: `unknown since ${formatTime(heardAt.value).slice(0, -4)}` }
+  const level = LEVELS[state]
+  if (level !== "good") return { level, text: state }
+  if (attention.length === 0) return { level, text: "all well" }
+  return { level: attention.some((it) => it.level === "error") ? "error" : "warning", text: state }
+})

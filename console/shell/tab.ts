@@ -1,0 +1,34 @@
+import { effect } from "@preact/signals"
+import { route } from "../router.ts"
+import { serviceState, type ServiceState } from "../service-state.ts"
+import { viewOf } from "../views/views.ts"
+
+/** A mark in the title and a dot on the icon, for who has the page in one of many tabs; a good state has neither. */
+const MARKS: { readonly [level in ServiceState["level"]]?: { readonly sign: string; readonly dot: string } } =
+  {
+    warning: { sign: "▲", dot: "<circle cx='12' cy='12' r='4' fill='#e5a100' stroke='#fff'/>" },
+    error: { sign: "✕", dot: "<circle cx='12' cy='12' r='4' fill='#d92d20' stroke='#fff'/>" },
+    silent: { sign: "◌", dot: "<circle cx='12' cy='12' r='3.5' fill='#fff' stroke='#58616e'/>" },
+  }
+
+/** Keeps the title and the icon of the browser's tab at the view and the service's state. */
+export async function showInTab(): Promise<void> {
+  const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]")!
+  const plain = icon.href
+  effect(() => {
+    const { title } = viewOf(route.value.view)
+    const state = serviceState.value
+    const mark = state && MARKS[state.level]
+    document.title = `${mark === undefined ? "" : `${mark.sign} ${state!.text} · `}${title} · Hookline`
+  })
+  const answer = await fetch(plain)
+  const svg = await answer.text()
+  effect(() => {
+    const state = serviceState.value
+    const mark = state && MARKS[state.level]
+    icon.href =
+      mark === undefined
+        ? plain
+        : `data:image/svg+xml,${encodeURIComponent(svg.replace("</svg>", `${mark.dot}</svg>`))}`
+  })
+}

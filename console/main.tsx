@@ -13,4 +13,4 @@ followOverview()
 const page = document.querySelector("#page")!
 page.replaceChildren()
 render(<Shell />, page)
-void showInTab()
+showInTab()

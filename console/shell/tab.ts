@@ -2,6 +2,7 @@ import { effect } from "@preact/signals"
 import { route } from "../router.ts"
 import { serviceState, type ServiceState } from "../service-state.ts"
 import { viewOf } from "../views/views.ts"
+import svg from "../icon.svg" with { type: "text" }
 
 /** A mark in the title and a dot on the icon, for who has the page in one of many tabs; a good state has neither. */
 const MARKS: { readonly [level in ServiceState["level"]]?: { readonly sign: string; readonly dot: string } } =
@@ -12,7 +13,7 @@ const MARKS: { readonly [level in ServiceState["level"]]?: { readonly sign: stri
   }
 
 /** Keeps the title and the icon of the browser's tab at the view and the service's state. */
-export async function showInTab(): Promise<void> {
+export function showInTab(): void {
   const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]")!
   const plain = icon.href
   effect(() => {
@@ -20,12 +21,6 @@ export async function showInTab(): Promise<void> {
     const state = serviceState.value
     const mark = state && MARKS[state.level]
     document.title = `${mark === undefined ? "" : `${mark.sign} ${state!.text} · `}${title} · Hookline`
-  })
-  const answer = await fetch(plain)
-  const svg = await answer.text()
-  effect(() => {
-    const state = serviceState.value
-    const mark = state && MARKS[state.level]
     icon.href =
       mark === undefined
         ? plain

@@ -1,0 +1,5 @@
+/** Imported as text. */
+declare module "*.svg" {
+  const text: string
+  export default text
+}

@@ -6,10 +6,10 @@
  * alone; flags go to `bun test`: `--randomize` for any order. While all run (without `--long`), Hookline's default ports
  * are taken, as they are where it runs: a test that listens on one of them fails.
  */
-import { existsSync, readdirSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync } from "node:fs"
 import { createServer } from "node:net"
 import { availableParallelism } from "node:os"
-import { join, relative } from "node:path"
+import { dirname, join, relative } from "node:path"
 import { NOTING_COSTS, runTests } from "./support/run-tests.ts"
 
 /** Fault tests that take more than ten seconds, load the machine, or measure what others would disturb. */
@@ -45,10 +45,12 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "stalling-disk",
   "surroundings",
 ]
-/** A test waits more than it computes, but one that is kept from computing misses its deadlines. */
-const PROCESSES = Math.min(Math.max(2, availableParallelism()), 4)
-/** One more for those that wait for clusters, browsers and compilers: two of them leave 40 % of two cores idle. */
-const PROCESSES_OF_LONG = Math.min(PROCESSES + 1, 4)
+/** A test waits as long as it computes: one process for each of two cores leaves half of their time idle. */
+const PROCESSES = 4
+/** Clusters, browsers and compilers compute in several processes each. */
+const PROCESSES_OF_LONG = Math.min(Math.max(2, availableParallelism()) + 1, 4)
+/** How long each file took in the last run of all; the next one begins with the longest. */
+const TIMINGS = join(import.meta.dir, "../node_modules/.cache/hookline-test-timings.json")
 /** Of a webhook source, the admin API and the Kafka listener. */
 const DEFAULT_PORTS: readonly number[] = [8080, 9464, 9092]
 
@@ -88,7 +90,13 @@ for (const port of isLong || named.length > 0 ? [] : DEFAULT_PORTS) {
 const isWhole = named.length === 0
 const processes = `--parallel=${isLong ? PROCESSES_OF_LONG : PROCESSES}`
 process.exitCode = await runTests(
-  [processes, NOTING_COSTS, ...files, ...flags],
+  [processes, NOTING_COSTS, ...(isWhole ? longestFirst() : []), ...files, ...flags],
   {},
   { builds: isWhole, startsKafka: isWhole },
 )
+
+/** The arguments with which `bun test` reads and writes `TIMINGS`. */
+function longestFirst(): readonly string[] {
+  mkdirSync(dirname(TIMINGS), { recursive: true })
+  return [`--timings=${TIMINGS}`, "--update-timings"]
+}

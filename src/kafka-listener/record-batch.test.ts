@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { readRecordsBatch, Reader } from "@platformatic/kafka"
+import { readRecordsBatch, Reader } from "../brokers/kafka/client-library.ts"
 import { crc32c } from "../kafka-protocol/crc32c.ts"
 import { encodeRecordBatch } from "./record-batch.ts"
 

@@ -1,4 +1,4 @@
-import { ProduceAcks, Producer } from "@platformatic/kafka"
+import { ProduceAcks, Producer } from "../../src/brokers/kafka/client-library.ts"
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { readTopic, type ReadFrom } from "../../src/brokers/read-topic.ts"
 import type { LogReader, OffsetRange, StoredRecord } from "../../src/brokers/broker.ts"

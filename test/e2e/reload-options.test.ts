@@ -12,7 +12,7 @@ import { readConfigurationFile } from "../../src/config/file/configuration-file.
 import { keysBy } from "../../src/config/options/reloading.ts"
 import type { Section } from "../../src/config/options/section.ts"
 import { ADMIN } from "../../src/config/sections/admin.ts"
-import { Admin } from "@platformatic/kafka"
+import { Admin } from "../../src/brokers/kafka/client-library.ts"
 import { SERVICE } from "../../src/config/sections/service.ts"
 import { TRACES } from "../../src/config/sections/traces.ts"
 import { makePlan } from "../../src/runtime/plan/plan.ts"

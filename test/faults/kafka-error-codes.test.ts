@@ -1,4 +1,4 @@
-import { protocolErrors } from "@platformatic/kafka"
+import { protocolErrors } from "../../src/brokers/kafka/client-library.ts"
 import { afterEach, beforeEach, describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import { steadyMs } from "../../src/clock/clock.ts"

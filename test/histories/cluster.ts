@@ -4,7 +4,7 @@ import {
   createPartitionsV3,
   describeQuorumV2,
   incrementalAlterConfigsV1,
-} from "@platformatic/kafka"
+} from "../../src/brokers/kafka/client-library.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { kafkaTool } from "../support/kafka-clients.ts"
 import { partitionsOf, startKafka, type OwnKafka } from "../support/kafka.ts"

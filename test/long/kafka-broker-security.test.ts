@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test"
 import { join } from "node:path"
-import { AclOperations, AclPermissionTypes, ResourcePatternTypes, ResourceTypes } from "@platformatic/kafka"
+import {
+  AclOperations,
+  AclPermissionTypes,
+  ResourcePatternTypes,
+  ResourceTypes,
+} from "../../src/brokers/kafka/client-library.ts"
 import { readTopic } from "../../src/brokers/read-topic.ts"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { openKafkaReader } from "../../src/brokers/kafka/reader.ts"

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test"
 import { copyFileSync, renameSync } from "node:fs"
 import { join } from "node:path"
-import { AclOperations, AclPermissionTypes, ResourcePatternTypes, ResourceTypes } from "@platformatic/kafka"
+import {
+  AclOperations,
+  AclPermissionTypes,
+  ResourcePatternTypes,
+  ResourceTypes,
+} from "../../src/brokers/kafka/client-library.ts"
 import type { KafkaOptions } from "../../src/brokers/kafka/options.ts"
 import { steadyMs } from "../../src/clock/clock.ts"
 import { PATIENT_MS } from "../support/hang.ts"

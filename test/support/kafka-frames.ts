@@ -1,4 +1,4 @@
-import { metadataV12, produceV11, Reader, Writer } from "@platformatic/kafka"
+import { metadataV12, produceV11, Reader, Writer } from "../../src/brokers/kafka/client-library.ts"
 import { responseOf } from "../../src/brokers/kafka/failure.ts"
 
 /**

@@ -3,7 +3,11 @@ import { rmSync } from "node:fs"
 import { mkdtemp } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Admin, ConfigResourceTypes, IncrementalAlterConfigOperationTypes } from "@platformatic/kafka"
+import {
+  Admin,
+  ConfigResourceTypes,
+  IncrementalAlterConfigOperationTypes,
+} from "../../src/brokers/kafka/client-library.ts"
 import { reasonOf } from "../../src/brokers/kafka/failure.ts"
 import { kafkaClassPath, USES_ZOOKEEPER } from "./kafka-jars.ts"
 import { KafkaNode } from "./kafka-node.ts"

@@ -1,4 +1,4 @@
-import type { fetchV12 } from "@platformatic/kafka"
+import type { fetchV12 } from "./client-library.ts"
 
 type FetchedPartition = ReturnType<typeof fetchV12.parseResponse>["responses"][0]["partitions"][0]
 export type FetchedBatch = NonNullable<FetchedPartition["records"]>[number]

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test"
-import { Writer } from "@platformatic/kafka"
+import { Writer } from "./client-library.ts"
 import { HANG_MS } from "../../../test/support/hang.ts"
 import { BrokerSocket } from "./broker-socket.ts"
 

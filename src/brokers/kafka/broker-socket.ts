@@ -1,6 +1,6 @@
 // Hot path: every produce request and its answer pass here.
 import { isIP } from "node:net"
-import { Reader, type Connection, type Writer } from "@platformatic/kafka"
+import { Reader, type Connection, type Writer } from "./client-library.ts"
 import { steadyMs, within } from "../../clock/clock.ts"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"
 import { KEEP_ALIVE_MS } from "./timeouts.ts"

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { Reader, readRecordsBatch } from "@platformatic/kafka"
+import { Reader, readRecordsBatch } from "./client-library.ts"
 import { TopicFixture } from "../../../test/support/kafka-topic.ts"
 import { PendingRecord } from "./pending-queue.ts"
 import { EncodedBatch } from "./encoded-batch.ts"

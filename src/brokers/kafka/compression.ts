@@ -1,6 +1,6 @@
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
-import { compressionsAlgorithms } from "@platformatic/kafka"
+import { compressionsAlgorithms } from "./client-library.ts"
 import type { EncodedBatch } from "./encoded-batch.ts"
 import type { BatchMemory } from "./batch-memory.ts"
 import { BATCH_HEADER_BYTES } from "../../kafka-protocol/batch-header.ts"

@@ -1,5 +1,5 @@
 import { ERROR } from "../../kafka-protocol/error-codes.ts"
-import { apiVersionsV1, apiVersionsV3, type Connection, protocolErrors } from "@platformatic/kafka"
+import { apiVersionsV1, apiVersionsV3, type Connection, protocolErrors } from "./client-library.ts"
 import { within } from "../../clock/clock.ts"
 import { type EndpointOptions, formatEndpoint, parseEndpoint } from "../../config/sections/endpoint.ts"
 import { HooklineError } from "../../errors.ts"

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { protocolErrors } from "@platformatic/kafka"
+import { protocolErrors } from "./client-library.ts"
 import { errorNameOf, errorActionOf } from "./error-actions.ts"
 
 const codes = (action: string): string[] =>

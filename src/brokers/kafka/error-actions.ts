@@ -1,4 +1,4 @@
-import { protocolErrors } from "@platformatic/kafka"
+import { protocolErrors } from "./client-library.ts"
 
 /**
  * What to do with a batch after the broker's answer (https://kafka.apache.org/41/design/protocol/#error-codes):

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, spyOn, test } from "bun:test"
-import { Writer } from "@platformatic/kafka"
+import { Writer } from "./client-library.ts"
 import { pino } from "pino"
 import { readProduce } from "../../../test/support/kafka-frames.ts"
 import { placeOf } from "../../../test/support/kafka-topic.ts"

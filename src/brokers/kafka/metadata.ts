@@ -7,7 +7,7 @@ import {
   metadataV5,
   metadataV7,
   metadataV9,
-} from "@platformatic/kafka"
+} from "./client-library.ts"
 import { Backoff } from "../../clock/backoff.ts"
 import { steadyMs } from "../../clock/clock.ts"
 import type { EndpointOptions } from "../../config/sections/endpoint.ts"

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { produceV11, produceV7, produceV9, Writer } from "@platformatic/kafka"
+import { produceV11, produceV7, produceV9, Writer } from "./client-library.ts"
 import { pino } from "pino"
 import { Accumulator } from "./accumulator.ts"
 import { BatchMemory } from "./batch-memory.ts"

@@ -1,4 +1,4 @@
-import { produceV11, produceV7, produceV9 } from "@platformatic/kafka"
+import { produceV11, produceV7, produceV9 } from "./client-library.ts"
 import type { KafkaConnection } from "./connection.ts"
 import type { Batch } from "./partition.ts"
 

@@ -1,5 +1,5 @@
 import { ERROR } from "../../kafka-protocol/error-codes.ts"
-import { Admin, Consumer, type ConsumerOptions } from "@platformatic/kafka"
+import { Admin, Consumer, type ConsumerOptions } from "./client-library.ts"
 import type { ConnectionOptions } from "node:tls"
 import { steadyMs } from "../../clock/clock.ts"
 import { formatEndpoint } from "../../config/sections/endpoint.ts"

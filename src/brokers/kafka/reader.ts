@@ -9,7 +9,7 @@ import {
   ListOffsetTimestamps,
   listOffsetsV4,
   listOffsetsV7,
-} from "@platformatic/kafka"
+} from "./client-library.ts"
 import { pause } from "../../clock/clock.ts"
 import { HooklineError } from "../../errors.ts"
 import { NO_VALUE } from "../../pipeline/record.ts"

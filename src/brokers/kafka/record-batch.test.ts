@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test"
-import { Reader, readRecordsBatch } from "@platformatic/kafka"
+import { Reader, readRecordsBatch } from "./client-library.ts"
 import type { Record } from "../../pipeline/record.ts"
 import { BatchMemory } from "./batch-memory.ts"
 import { BATCH_HEADER_BYTES } from "../../kafka-protocol/batch-header.ts"

@@ -1,4 +1,4 @@
-import { compressionsAlgorithms } from "@platformatic/kafka"
+import { compressionsAlgorithms } from "./client-library.ts"
 import { NO_VALUE, type Record } from "../../pipeline/record.ts"
 import {
   BATCH_HEADER_BYTES,

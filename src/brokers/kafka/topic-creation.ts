@@ -6,7 +6,7 @@ import {
   createTopicsV7,
   describeConfigsV1,
   describeConfigsV4,
-} from "@platformatic/kafka"
+} from "./client-library.ts"
 import { Backoff } from "../../clock/backoff.ts"
 import type { KafkaConnection } from "./connection.ts"
 import { partial } from "./failure.ts"

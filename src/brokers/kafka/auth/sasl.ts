@@ -9,7 +9,7 @@ import {
   saslPlain,
   saslScramSha,
   type Connection,
-} from "@platformatic/kafka"
+} from "../client-library.ts"
 import type { KafkaOptions } from "../options.ts"
 import { errorCodeOf } from "../failure.ts"
 import { AccessTokens, TokenRejected } from "./access-tokens.ts"

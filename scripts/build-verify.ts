@@ -7,7 +7,7 @@ import { join } from "node:path"
 import type { BunPlugin } from "bun"
 import { PRESETS } from "../src/verify/presets/presets.ts"
 import { PROVIDER_NAMES } from "../src/verify/presets/providers.ts"
-import { camelCase } from "../src/config/options/in-code.ts"
+import { camelCase } from "../src/message.ts"
 
 const source = join(import.meta.dir, "../src/verify")
 const anywhere = join(source, "anywhere")

@@ -14,7 +14,8 @@ import type { Family } from "../src/verify/schemes/family.ts"
 import { GENERIC } from "../src/verify/schemes/generic.ts"
 import type { BodyForm } from "../src/verify/presets/profiles.ts"
 import { PRESETS } from "../src/verify/presets/presets.ts"
-import { describeRequired, keysOf, usualCoverage } from "../src/verify/presets/providers.ts"
+import { keysOf, usualCoverage } from "../src/verify/presets/providers.ts"
+import { requiredKeys } from "./sender-sections.ts"
 import { toFamily } from "../src/verify/schemes/scheme-form.ts"
 import { SECRET_FORMS } from "../src/verify/schemes/secrets.ts"
 
@@ -27,7 +28,7 @@ export async function renderProviders(page: string): Promise<string> {
         `\`${name}\``,
         `[${title}](${docs})`,
         scheme.family,
-        keys(describeRequired(scheme)) + optional(scheme) + secretForm(scheme),
+        requiredKeys(scheme) + optional(scheme) + secretForm(scheme),
         tolerance(scheme) + (toleranceIsOurs === true ? ", *ours*" : ""),
         signs(scheme),
         scheme.signsUrl === true ? "yes" : "",
@@ -37,7 +38,7 @@ export async function renderProviders(page: string): Promise<string> {
   )
   const kinds = Object.entries(GENERIC).map(([name, family]) => [
     `\`${name}\``,
-    keys(describeRequired(family)),
+    requiredKeys(family),
     keysOf(family)
       .filter((key) => !family.requires.flat().includes(key))
       .map((key) => `\`${key}\``)
@@ -106,9 +107,6 @@ function decoding({ docs, ...options }: BodyForm): readonly string[] {
   const given = Object.entries(options).map(([key, value]) => `\`${key} = ${value}\``)
   return [given.join(", "), docs ?? ""]
 }
-
-const keys = (text: string): string =>
-  text.replace(/[a-z_]+/g, (it) => (/^(and|or)$/.test(it) ? it : `\`${it}\``))
 
 const optional = (family: Family): string => {
   const more = family.optional ?? []

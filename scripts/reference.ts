@@ -1,6 +1,7 @@
 /**
  * `npm run docs` generates pages from options and presets; with --check (in `npm run check`) it only compares.
  */
+import { messageInFile } from "../src/message.ts"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileKinds } from "../src/brokers/registry.ts"
@@ -90,7 +91,7 @@ function renderTable(heading: string, { summary, aliases, options }: Section): s
 function renderRow(key: string, option: Option<unknown>): string {
   const cells = [
     `\`${key}\``,
-    option.form,
+    messageInFile(option.form),
     defaultOf(option),
     [
       option.doc,

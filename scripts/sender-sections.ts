@@ -1,8 +1,10 @@
+import { IN_FILE, spelled } from "../src/message.ts"
 import { PUBLISHED_LISTS } from "../src/addresses/published-lists.ts"
 import { describeDelivery, type SenderFacts } from "../src/verify/presets/delivery-facts.ts"
 import { eventHeaders, EVENT_PARTS, isSigned, placesOf } from "../src/verify/presets/event-locations.ts"
 import { PRESETS, type Preset } from "../src/verify/presets/presets.ts"
-import { describeRequired, usualCoverage } from "../src/verify/presets/providers.ts"
+import { usualCoverage } from "../src/verify/presets/providers.ts"
+import { describeRequired, type Family } from "../src/verify/schemes/family.ts"
 import { FACTS } from "../src/verify/presets/sender-facts.ts"
 import { toFamily } from "../src/verify/schemes/scheme-form.ts"
 
@@ -28,7 +30,7 @@ export function describeSender(name: string, preset: Preset): string[] {
   })
   return [
     `- **There**: ${[...setup, ...(setup.length === 0 ? [`see [its documentation](${preset.docs})`] : [])].join("; ")}.`,
-    `- **Here**: \`provider = ${name}\`, with ${required(preset)}.`,
+    `- **Here**: \`provider = ${name}\`, with ${requiredKeys(toFamily(preset.scheme))}.`,
     `- **What arrives**: ${arrives(preset)}.`,
     `- **When Hookline is down**: ${down.length === 0 ? "what it does is not documented, or could not be confirmed" : down.join("; ")}.`,
     ...(missed.length === 0 ? [] : [`- **What was missed**: ${missed.join("; ")}.`]),
@@ -59,8 +61,9 @@ function linkTo(source: string): string {
   return `[${hostname.replace(/^www\./, "")}${owner}](${source})`
 }
 
-const required = ({ scheme }: Preset): string =>
-  describeRequired(toFamily(scheme)).replace(/[a-z_]+/g, (it) => (/^(and|or)$/.test(it) ? it : `\`${it}\``))
+/** `secret`, or `username` and `password`: as Markdown has them. */
+export const requiredKeys = (family: Pick<Family, "requires">): string =>
+  spelled(describeRequired(family), { ...IN_FILE, option: (key) => `\`${key}\`` })
 
 function arrives({ event = {}, body, scheme }: Preset): string {
   const format = body?.format ?? "json"

@@ -1,3 +1,5 @@
+import { messageInFile, type Message } from "./message.ts"
+
 /**
  * The codes of HooklineError. Expected outcomes (an invalid body, a dropped event) are values, see event.ts; faults are
  * thrown. `exit` is the exit status of the command line (sysexits.h), `retry` whether the same call may succeed later.
@@ -126,15 +128,15 @@ const LISTEN_NAMES: { readonly [system: string]: readonly StartError[] | undefin
   EADDRNOTAVAIL: ["address_not_local"],
 }
 
-/** What an option names can't be used: a file, a folder, an address. `message` begins with the option's name. */
+/** What an option names can't be used: a file, a folder, an address. `message` begins with the option's name, as in the file. */
 export class OptionError extends HooklineError {
   /** As the file spells it. */
   readonly key: string
   /** The message without the option's name. */
-  readonly text: string
+  readonly text: Message
 
-  constructor(code: FaultCode, key: string, text: string, options?: { cause?: unknown }) {
-    super(code, `${key}: ${text}`, options)
+  constructor(code: FaultCode, key: string, text: Message, options?: { cause?: unknown }) {
+    super(code, `${key}: ${messageInFile(text)}`, options)
     this.name = "OptionError"
     this.key = key
     this.text = text

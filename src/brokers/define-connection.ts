@@ -1,3 +1,4 @@
+import { type Message } from "../message.ts"
 import type { OptionSet, Values } from "../config/options/option.ts"
 import type { Section } from "../config/options/section.ts"
 import type { deliveryTimeout } from "../config/sections/delivery-timeout.ts"
@@ -68,7 +69,7 @@ export interface ConnectionKind<
   /** Why several instances on one machine can't have it: the key, what it is, and the remedy. undefined: they can. */
   oneProcess?(
     values: Partial<Values<O>>,
-  ): { readonly key: string; readonly what: string; readonly advice: string } | undefined
+  ): { readonly key: string; readonly what: string; readonly advice: Message } | undefined
 }
 
 /** A valid connection. */

@@ -1,7 +1,7 @@
 import { enumerate, nearest } from "../config/file/nearest.ts"
 import { placeOf } from "../config/file/configuration-file.ts"
 import type { Problems } from "../config/file/problems.ts"
-import { camelCase } from "../config/options/in-code.ts"
+import { camelCase } from "../message.ts"
 import type { OptionSet } from "../config/options/option.ts"
 import { resolveSection, type Found, type Resolved } from "../config/options/resolve.ts"
 import { defineSection, type Section } from "../config/options/section.ts"

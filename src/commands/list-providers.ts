@@ -1,7 +1,8 @@
+import { messageInFile } from "../message.ts"
+import { describeRequired } from "../verify/schemes/family.ts"
 import { presetOf } from "../verify/presets/presets.ts"
 import {
   type OwnProvider,
-  describeRequired,
   findFamily,
   keysOf,
   nameOf,
@@ -19,7 +20,7 @@ export function listProviders(own: readonly OwnProvider[], json: boolean): void 
     const family = findFamily(provider)!
     const preset = presetOf(provider)
     const docs = preset === undefined ? "generic: docs/providers.md" : (preset.docs ?? "")
-    return [nameOf(provider), family.family, describeRequired(family), docs]
+    return [nameOf(provider), family.family, messageInFile(describeRequired(family)), docs]
   })
   printTable([["NAME", "SCHEME", "NEEDS", "DOCUMENTATION"], ...rows], [0, 1, 2, 3])
 }

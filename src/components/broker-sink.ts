@@ -1,3 +1,4 @@
+import { message, setting } from "../message.ts"
 import { steadyMs } from "../clock/clock.ts"
 import { custom, list, oneOf, text, type OptionSet, type Values } from "../config/options/option-types.ts"
 import { HooklineError, PublishError } from "../errors.ts"
@@ -89,9 +90,9 @@ export const brokerSink = defineComponent({
     for (const header of headers ?? []) {
       const [name] = splitHeader(header) ?? [""]
       if (cloudevents === "binary" && isCloudEventHeader(name))
-        wrong("headers", `${name} is set by cloudevents = binary; remove it here`)
+        wrong("headers", message`${name} is set by ${setting("cloudevents", "binary")}; remove it here`)
       if (trace_headers === "on" && isTraceHeader(name))
-        wrong("headers", `${name} is set by trace_headers = on; remove it here`)
+        wrong("headers", message`${name} is set by ${setting("trace_headers", "on")}; remove it here`)
     }
     if (letters !== undefined && letters === topic)
       wrong("dead_letter_topic", "is the topic of accepted events; choose another")

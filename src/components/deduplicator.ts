@@ -1,4 +1,5 @@
 // Hot path: every event of a pipeline with a Deduplicator passes here.
+import { blank, message, setting } from "../message.ts"
 import { resolve } from "node:path"
 import { readCas } from "../config/sections/pem-files.ts"
 import { uniform } from "../config/options/option.ts"
@@ -58,7 +59,7 @@ export const deduplicator = defineComponent({
       : {
           key: "store",
           effect: "a delivery that is repeated to another one would be published twice",
-          advice: "set store = redis://..., the same for all",
+          advice: message`set ${setting("store", "redis://...")}, the same for all`,
         },
   check({ values: { store }, isGiven, wrong }) {
     if (isGiven("store_ca") && store !== undefined && !isTls(store))
@@ -72,7 +73,11 @@ export const deduplicator = defineComponent({
     if (key !== undefined) return checkExtractions([key], sender, (text) => wrong("key", text))
     if (isGiven("key") || sender?.event.id !== undefined) return
     const why = sender === undefined ? "" : `: ${sender.name} is not known to have an id`
-    wrong("key", `is missing; add key = <header:Name or json:/pointer>${why}`, "missing_key")
+    wrong(
+      "key",
+      message`is missing; add ${blank("key", "header:Name or json:/pointer")}${why}`,
+      "missing_key",
+    )
   },
   create({ key = EVENT_ID, window, ...where }, context) {
     const { store, ca } = storeOf(where)

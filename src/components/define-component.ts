@@ -1,3 +1,4 @@
+import { type Message } from "../message.ts"
 import type { SharedLimits } from "./webhook-source/shared-limits.ts"
 import type { OptionSet, Values } from "../config/options/option-types.ts"
 import type { OptionsArgument } from "../config/options/in-code.ts"
@@ -97,7 +98,7 @@ export interface Component<
   readonly store?: ((values: Values<O>) => Store) | undefined
   /** Why replicas can't have it with these options: the key, what that leads to, and the remedy; undefined: they can. */
   readonly alone?:
-    | ((values: Partial<Values<O>>) => { key: string; effect: string; advice: string } | undefined)
+    | ((values: Partial<Values<O>>) => { key: string; effect: string; advice: Message } | undefined)
     | undefined
   /** Defaults that its options give to other components of the pipeline, as a file would spell them, by component. */
   readonly implies?: ((values: Partial<Values<O>>) => Implied) | undefined

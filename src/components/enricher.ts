@@ -1,4 +1,5 @@
 // Hot path: every event passes here.
+import { message, setting } from "../message.ts"
 import { oneOf } from "../config/options/option-types.ts"
 import { splice } from "../json/splice.ts"
 import { toName, type Name } from "../json/name.ts"
@@ -31,7 +32,7 @@ export const enricher = defineComponent({
     if (value === "received" && sender?.covers?.credential !== undefined)
       wrong(
         "value",
-        `received would put the secret that ${sender.name} sends into the record, since it signs nothing; set value = enriched`,
+        message`received would put the secret that ${sender.name} sends into the record, since it signs nothing; set ${setting("value", "enriched")}`,
       )
   },
   recordHeaders: ({ value }, sender) =>

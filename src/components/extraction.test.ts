@@ -1,3 +1,4 @@
+import type { Message } from "../message.ts"
 import { expect, test } from "bun:test"
 import { eventOf } from "../../test/support/event.ts"
 import { EXTRACTION, checkExtractions } from "./extraction.ts"
@@ -32,7 +33,7 @@ test.each(["event:", "event:name", "event:ID", "event:id ", "json:type", "header
 )
 
 test("a part that the provider is not known to have is a problem that names what is known", () => {
-  const reported: string[] = []
+  const reported: Message[] = []
   checkExtractions(["event:time", "event:id", "json:/a"], ACME, (it) => reported.push(it))
   expect(reported).toEqual([
     "event:time has no known place in events of acme; write header:Name or json:/pointer; known: event:id, event:type",
@@ -40,7 +41,7 @@ test("a part that the provider is not known to have is a problem that names what
 })
 
 test("without a Verifier every part of the event is a problem", () => {
-  const reported: string[] = []
+  const reported: Message[] = []
   checkExtractions(["event:id"], undefined, (it) => reported.push(it))
   expect(reported).toEqual([
     "event:id needs a Verifier with a provider, and the pipeline has none; write header:Name or json:/pointer",

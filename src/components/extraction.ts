@@ -1,4 +1,5 @@
 // Hot path: every event of a pipeline with a Filter or a Router passes here.
+import { type Message } from "../message.ts"
 import { text, WrongValue } from "../config/options/option-types.ts"
 import type { Declared, Parsed } from "../config/options/option.ts"
 import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/tokens.ts"
@@ -42,7 +43,7 @@ export const valueBy =
 export function checkExtractions(
   texts: readonly (string | EventFunction)[],
   sender: KnownSender | undefined,
-  report: (text: string) => void,
+  report: (text: Message) => void,
 ): void {
   for (const text of texts) {
     if (typeof text === "function") continue
@@ -50,7 +51,7 @@ export function checkExtractions(
       locateEventPart(text, sender)
     } catch (error) {
       if (!(error instanceof WrongValue)) throw error
-      report(error.message)
+      report(error.text)
     }
   }
 }

@@ -1,4 +1,5 @@
 // Hot path: every event of a pipeline with a Filter passes here.
+import { blank, message } from "../message.ts"
 import { list } from "../config/options/option-types.ts"
 import type { Processor } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
@@ -33,7 +34,7 @@ export const filter = defineComponent({
     if (!isGiven("keep") && !isGiven("drop"))
       wrong(
         "keep",
-        "is missing; add keep = <patterns> for the events to publish, or drop = <patterns>",
+        message`is missing; add ${blank("keep", "patterns")} for the events to publish, or ${blank("drop", "patterns")}`,
         "missing_key",
       )
   },

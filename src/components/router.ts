@@ -1,4 +1,5 @@
 // Hot path: every event of a pipeline with a Router passes here.
+import { blank, message, setting } from "../message.ts"
 import { ROUTER_KEYS } from "../config/file/route-lines.ts"
 import { nearest } from "../config/file/nearest.ts"
 import { WrongValue } from "../config/options/option-types.ts"
@@ -124,7 +125,7 @@ function check({ values, isGiven, wrong }: Checking<typeof ROUTER_OPTIONS>): voi
   if (!hasLines && !hasTemplate)
     wrong(
       "by",
-      "is missing; add by = <value> and lines `pattern = topic`, or topic = <template> and topics",
+      message`is missing; add ${blank("by", "value")} and lines \`pattern = topic\`, or ${blank("topic", "template")} and topics`,
       "missing_key",
     )
   if (hasLines && hasTemplate)
@@ -135,7 +136,11 @@ function check({ values, isGiven, wrong }: Checking<typeof ROUTER_OPTIONS>): voi
     )
   if (hasLines && !hasTemplate) {
     if (!isGiven("by"))
-      wrong("by", "is missing; add by = json:/type, or where the events' type is", "missing_key")
+      wrong(
+        "by",
+        message`is missing; add ${setting("by", "json:/type")}, or where the events' type is`,
+        "missing_key",
+      )
     if (!isGiven("routes")) wrong("routes", "has no lines; add some, such as invoice.* = billing")
     for (const key of ["topics", "max_topics"] as const)
       if (isGiven(key))
@@ -144,7 +149,7 @@ function check({ values, isGiven, wrong }: Checking<typeof ROUTER_OPTIONS>): voi
   if (hasTemplate && !isGiven("topics"))
     wrong(
       "topics",
-      "is missing; add the topics that the template may give, such as topics = events.*",
+      message`is missing; add the topics that the template may give, such as ${setting("topics", "events.*")}`,
       "missing_key",
     )
   checkLines(values.routes ?? [], (text) => wrong("routes", text))

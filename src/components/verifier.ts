@@ -1,3 +1,4 @@
+import { message, named, namedBy } from "../message.ts"
 import { enumerate } from "../config/file/nearest.ts"
 import type { Values } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
@@ -89,7 +90,8 @@ function check({ values, isGiven, isDefault, wrong, warn }: Checking<Options>): 
   const given = (Object.keys(VERIFIER_OPTIONS) as (keyof Options)[]).filter(isGiven)
   for (const key of given) {
     if (key === "provider" || key === "mode" || used.includes(key) || isDefault(key)) continue
-    wrong(key, `is not used by ${name}; its keys are ${enumerate([...used, "mode"])}`, "conflicting_keys")
+    const all = namedBy(enumerate, [...used, "mode"])
+    wrong(key, message`is not used by ${name}; its keys are ${all}`, "conflicting_keys")
   }
   // a key with an invalid value is not missing
   if (given.some((key) => values[key] === undefined)) return
@@ -103,8 +105,8 @@ function check({ values, isGiven, isDefault, wrong, warn }: Checking<Options>): 
     const { key, text, problem } = error
     const isMissing = key === "secret" && values.secret === undefined
     const form = family.secretForm === undefined ? "" : ` (${family.secretForm})`
-    const file = used.includes("secret_file") ? ", or secret_file" : ""
-    return wrong(key, isMissing ? text + form + file : text, problem)
+    const file = used.includes("secret_file") ? message`, or ${named("secret_file")}` : ""
+    return wrong(key, isMissing ? message`${text}${form}${file}` : text, problem)
   }
   for (const { key, text } of secretWarnings(provider, values)) warn(key, text)
   const keys = URL.parse(values.jwks_url ?? "")

@@ -1,3 +1,4 @@
+import { messageInFile } from "../message.ts"
 import type { Broker } from "../brokers/broker.ts"
 import type { Component, ComponentKind, Made } from "../components/define-component.ts"
 import { components } from "../components/registry.ts"
@@ -237,5 +238,5 @@ const topicsOf = ({ values }: Planned<"sink">): readonly string[] =>
 /** Warns of a pipeline without authentication. */
 function warnIfOpen(pipeline: PlannedPipeline, { host, path }: Route, log: Logger): void {
   // a Verifier in mode observe logs its own warning
-  if (isOpenToAll(pipeline, host)) log.warn({ host, path }, NOT_VERIFIED)
+  if (isOpenToAll(pipeline, host)) log.warn({ host, path }, messageInFile(NOT_VERIFIED))
 }

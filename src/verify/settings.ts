@@ -1,3 +1,4 @@
+import { message, ofFile, type Message } from "../message.ts"
 import { guard } from "../config/options/option.ts"
 import { WrongValue, custom, duration, headerName, oneOf, text } from "../config/options/option-types.ts"
 import type { DurationText } from "../config/options/option-types.ts"
@@ -12,14 +13,14 @@ const isTexts = (value: readonly string[]): boolean =>
 
 /** One or several secrets; a string given in code is one. Messages never quote the value. */
 export function texts(
-  form: string,
+  form: Message,
   split: (text: string, fileCommas?: readonly number[]) => readonly string[],
   declared: SecretOption,
 ) {
   const checked = (found: readonly string[]): readonly string[] => {
     if (isTexts(found)) return found
     const isEmpty = Array.isArray(found) && (found.length === 0 || found.includes(""))
-    const problem = `is ${isEmpty ? "empty; expected" : "not"} ${form}`
+    const problem = message`is ${isEmpty ? "empty; expected" : "not"} ${form}`
     throw new WrongValue(problem, problem)
   }
   return custom<readonly string[], SecretOption & { secret: true }, string | readonly string[]>(
@@ -66,12 +67,16 @@ const time = duration({ optional: true, doc: "" })
 
 /** The options of a verifier, of which each family has some. */
 export const SETTINGS = {
-  secret: texts("a list (commas or lines) of secrets in the provider's own form", splitSecrets, {
-    optional: true,
-    doc: "One or several; any may match, for rotation. The first one answers the handshake of x-twitter. A file (`${file:…}`) has one a line; elsewhere put a secret that contains a comma in double quotes.",
-  }),
+  secret: texts(
+    message`a list${ofFile(" (commas or lines)")} of secrets in the provider's own form`,
+    splitSecrets,
+    {
+      optional: true,
+      doc: "One or several; any may match, for rotation. The first one answers the handshake of x-twitter. A file (`${file:…}`) has one a line; elsewhere put a secret that contains a comma in double quotes.",
+    },
+  ),
   tolerance: custom<number, { optional: true; doc: string }, number | DurationText>(
-    `${time.form}, or 0`,
+    message`${time.form}, or 0`,
     {
       optional: true,
       doc: "How far a signed time may be off, either way; default: the provider's. 0 turns the check off; signed ids are still remembered for 24 h.",

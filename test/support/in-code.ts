@@ -1,4 +1,4 @@
-import { camelCase } from "../../src/config/options/in-code.ts"
+import { camelCase } from "../../src/message.ts"
 
 /** Options with the keys of the file, as code gives them. */
 export const inCode = (values: object): { [option: string]: never } =>

@@ -1,3 +1,4 @@
+import { messageInFile } from "../../message.ts"
 import { formatEndpoint, isInUse, listenFailure } from "../../config/sections/endpoint.ts"
 import { OptionError } from "../../errors.ts"
 import type { RetentionLimits } from "../../kafka-listener/log.ts"
@@ -213,7 +214,8 @@ export class KafkaListener {
     const { host } = port.options.listen
     const address = formatEndpoint({ host, port: number })
     this.#log.info({ address }, "listening for Kafka clients")
-    if (port.options.users === undefined) this.#log.warn({ address }, `kafka_listen: ${OPEN_TO_MACHINE}`)
+    if (port.options.users === undefined)
+      this.#log.warn({ address }, `kafka_listen: ${messageInFile(OPEN_TO_MACHINE)}`)
     port.problem = undefined
     started(port)
   }

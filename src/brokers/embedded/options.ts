@@ -1,3 +1,4 @@
+import { message, named, namedBy } from "../../message.ts"
 import { deliveryTimeout } from "../../config/sections/delivery-timeout.ts"
 import { endpoint, endpointOrOff } from "../../config/sections/endpoint-options.ts"
 import { isLoopback } from "../../config/sections/endpoint.ts"
@@ -12,6 +13,7 @@ import {
   text,
   type Option,
 } from "../../config/options/option-types.ts"
+import { enumerate } from "../../config/file/nearest.ts"
 import { only } from "../../config/options/relations.ts"
 import type { Checking } from "../../config/options/section.ts"
 
@@ -92,8 +94,9 @@ export const OPTIONS = {
 }
 
 /** Warning of a listener without users. */
-export const OPEN_TO_MACHINE =
-  "every user of this machine can read all topics, and move and delete consumer groups; set kafka_users"
+export const OPEN_TO_MACHINE = message`every user of this machine can read all topics, and move and delete consumer groups; set ${named("kafka_users")}`
+/** The options that a listener takes which others reach. */
+const NEEDED = ["kafka_tls_certificate", "kafka_tls_key", "kafka_users"]
 
 /** The rules across options. */
 export function checkOptions({ values, isGiven, wrong, warn }: Checking<typeof OPTIONS>): void {
@@ -103,7 +106,7 @@ export function checkOptions({ values, isGiven, wrong, warn }: Checking<typeof O
     if (!hasTls || !isGiven("kafka_users"))
       wrong(
         "kafka_listen",
-        "is not a loopback address, where Kafka clients need TLS and users; add kafka_tls_certificate, kafka_tls_key and kafka_users, or listen on 127.0.0.1",
+        message`is not a loopback address, where Kafka clients need TLS and users; add ${namedBy(enumerate, NEEDED)}, or listen on 127.0.0.1`,
       )
   }
   if (listen !== undefined && listen !== "off" && !isGiven("kafka_users"))
@@ -111,7 +114,10 @@ export function checkOptions({ values, isGiven, wrong, warn }: Checking<typeof O
   const known = new Set((users ?? []).map((one) => one.slice(0, one.indexOf(":"))))
   const unknown = groups?.map(userOf).find((name) => !known.has(name))
   if (unknown !== undefined)
-    wrong("kafka_groups", `${unknown} is not a user of kafka_users; add it there, or correct the name`)
+    wrong(
+      "kafka_groups",
+      message`${unknown} is not a user of ${named("kafka_users")}; add it there, or correct the name`,
+    )
 }
 
 /** The user of a `user=group`. */
@@ -120,7 +126,7 @@ const userOf = (given: string): string => given.slice(0, given.indexOf("="))
 /** An option of which `forever` (or `off`) is the absence of a limit: Infinity as its value. */
 function lasting<C>(limit: Option<number, C>, doc: string) {
   return custom<number, { doc: string; default: string; reload: "live" }, C | "forever">(
-    `forever, or ${limit.form}`,
+    message`forever, or ${limit.form}`,
     { default: "forever", reload: "live", doc },
     (value, context) =>
       /^(?:forever|off)$/i.test(value) ? Number.POSITIVE_INFINITY : limit.parse(value, context),

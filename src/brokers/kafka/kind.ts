@@ -1,3 +1,4 @@
+import { message, setting } from "../../message.ts"
 import type { Values } from "../../config/options/option.ts"
 import { opening } from "../../errors.ts"
 import type { ResourceSpec } from "../../pipeline/resource.ts"
@@ -102,7 +103,7 @@ export const KAFKA = defineConnection({
   oneProcess: ({ spool }) =>
     spool === undefined || spool === "off"
       ? undefined
-      : { key: "spool", what: "a spool", advice: "set spool = off" },
+      : { key: "spool", what: "a spool", advice: message`set ${setting("spool", "off")}` },
 })
 
 async function openProducer(values: Values<typeof OPTIONS>, log: Logger): Promise<YieldingBroker> {

@@ -1,3 +1,4 @@
+import { message, type Message } from "../../message.ts"
 import { deliveryTimeout } from "../../config/sections/delivery-timeout.ts"
 import { parseEndpoint } from "../../config/sections/endpoint.ts"
 import { checkOauth, SASL } from "./auth/sasl-options.ts"
@@ -89,9 +90,9 @@ export function checkOptions(checking: Checking<typeof OPTIONS>): void {
 /** A path, or `off`. */
 function fileOrOff(doc: string) {
   const file = path({ doc: "" })
-  return custom<string, { doc: string; default: string }>(
-    `off, or ${file.form}`,
-    { default: "off", doc },
+  return custom<string, { doc: string; default: string; formOn: Message }>(
+    message`off, or ${file.form}`,
+    { default: "off", formOn: file.form, doc },
     (value, context) => (/^off$/i.test(value) ? "off" : file.parse(value, context)),
     (given) => (given === "off" ? given : file.fromCode(given)),
   )

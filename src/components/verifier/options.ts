@@ -1,3 +1,4 @@
+import { message, ofFile } from "../../message.ts"
 import { suggest } from "../../config/file/nearest.ts"
 import type { ParseContext } from "../../config/options/option.ts"
 import { WrongValue, custom, file, integer, oneOf } from "../../config/options/option-types.ts"
@@ -48,7 +49,7 @@ export const VERIFIER_OPTIONS = {
     needs: "secret_file",
     doc: "How many secrets `secret_file` accepts, each in a request of its own: one for each webhook of asana on this path. The further ones are stored in files next to it, as in `asana.secret.2`. Raise it by one, reload, then create the next webhook.",
   }),
-  verify_token: texts("a list (commas or lines) of tokens", splitSecrets, {
+  verify_token: texts(message`a list${ofFile(" (commas or lines)")} of tokens`, splitSecrets, {
     optional: true,
     doc: "The token that meta presents in its handshake; without it the handshake is refused.",
   }),

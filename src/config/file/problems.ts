@@ -1,6 +1,7 @@
 import { HooklineError, type FaultCode, type StartError } from "../../errors.ts"
 import { enumerateSome } from "./nearest.ts"
-import { camelCase, messageInCode, sectionInCode } from "../options/in-code.ts"
+import { camelCase, messageInCode, messageInFile, type Message } from "../../message.ts"
+import { sectionInCode } from "../options/in-code.ts"
 
 /** A place in the configuration. */
 export interface Place {
@@ -13,7 +14,7 @@ export interface Place {
   readonly key?: string | undefined
 }
 
-/** One problem and its remedy. Never holds a secret or a substituted value. */
+/** One problem and its remedy, in the notation of its place. Never holds a secret or a substituted value. */
 export interface Problem extends Place {
   readonly text: string
   /** Its name; undefined: it is a warning. */
@@ -42,15 +43,15 @@ export class Problems {
   /** Adds a problem, once: a default's is found in each section that it serves. */
   add(
     location: Place,
-    text: string,
+    text: Message,
     error: StartError = location.key === undefined ? "invalid_configuration" : "invalid_value",
   ): void {
-    this.#add(this.#problems, { ...location, text, error })
+    this.#add(this.#problems, { ...location, text: textAt(location, text), error })
   }
 
   /** Adds a warning, which keeps nothing from running. */
-  warn(location: Place, text: string): void {
-    this.#add(this.#warnings, { ...location, text })
+  warn(location: Place, text: Message): void {
+    this.#add(this.#warnings, { ...location, text: textAt(location, text) })
   }
 
   /** All problems, sorted by file and line. */
@@ -112,8 +113,8 @@ export class Problems {
 
   #spell(problems: readonly Problem[]): readonly string[] {
     return problems.map((problem) => {
-      const [subject, text] = problem.line === "code" ? spellInCode(problem) : spellInFile(problem)
-      return [this.locate(problem), subject, text].filter((part) => part !== "").join(": ")
+      const subject = problem.line === "code" ? subjectInCode(problem) : subjectInFile(problem)
+      return [this.locate(problem), subject, problem.text].filter((part) => part !== "").join(": ")
     })
   }
 
@@ -131,16 +132,15 @@ export class Problems {
 const KIND_AND_ID = /^(\w+):([^:]+)/
 const idOf = ({ section = "" }: Problem): string => KIND_AND_ID.exec(section)?.[2] ?? ""
 
+const textAt = ({ line }: Place, text: Message): string =>
+  line === "code" ? messageInCode(text) : messageInFile(text)
+
 const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
-type Spelling = readonly [subject: string, text: string]
+const subjectInFile = ({ section, key }: Place): string =>
+  [section === undefined ? [] : `[${section}]`, key ?? []].flat().join(" ")
 
-function spellInFile({ section, key, text }: Problem): Spelling {
-  return [[section === undefined ? [] : `[${section}]`, key ?? []].flat().join(" "), text]
-}
-
-function spellInCode({ section, key, text }: Problem): Spelling {
-  const named = section === undefined ? [] : sectionInCode(section)
-  const option = key === undefined ? [] : `option ${camelCase(key)}`
-  return [[named, option].flat().join(", "), messageInCode(text)]
+function subjectInCode({ section, key }: Place): string {
+  const parts = section === undefined ? [] : sectionInCode(section)
+  return [parts, key === undefined ? [] : `option ${camelCase(key)}`].flat().join(", ")
 }

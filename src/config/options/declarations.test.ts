@@ -1,3 +1,4 @@
+import { messageInFile } from "../../message.ts"
 import { describe, expect, test } from "bun:test"
 import { components } from "../../components/registry.ts"
 import { ADMIN } from "../sections/admin.ts"
@@ -40,7 +41,7 @@ describe.each(options.filter(({ key }) => /(?:^|_)header$/.test(key)))(
     test.each(["X Sig", "X-Sig:", "X-Sig: v1", "Signätur", "X\u0000", "(X)", '"X"'])("never %p", (name) => {
       const isNone = "is not a header's name such as X-Signature, without spaces or a colon"
       expect(() => read(name)).toThrow(`${JSON.stringify(name)} ${isNone}`)
-      const inCode = option.form.startsWith("a list") ? [name] : name
+      const inCode = messageInFile(option.form).startsWith("a list") ? [name] : name
       expect(() => option.fromCode(inCode)).toThrow(isNone)
     })
   },

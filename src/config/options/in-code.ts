@@ -27,10 +27,6 @@ export type OptionsArgument<O extends OptionSet> = [RequiredKey<O>] extends [nev
   ? [options?: OptionsInCode<O>]
   : [options: OptionsInCode<O>]
 
-/** `max_body_bytes` as code writes it: `maxBodyBytes`. */
-export const camelCase = (key: string): string =>
-  key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
-
 /**
  * Names a section as code writes it: `pipeline:payments:WebHookSource` is `pipeline "payments", webHookSource`.
  *
@@ -41,22 +37,4 @@ export function sectionInCode(address: string): string {
   if (kind === undefined || id === undefined) return address
   const named = `${kind} ${JSON.stringify(id)}`
   return part === undefined ? named : `${named}, ${part[0]!.toLowerCase()}${part.slice(1)}`
-}
-
-/**
- * Rewrites a message on options, which are named as the file names them: `add tls_key = <a PEM file>` becomes
- * `add tlsKey: <a PEM file>`, and `[service] max_in_flight_bytes` `service.maxInFlightBytes`. Quoted values stay.
- */
-export function messageInCode(text: string): string {
-  return text
-    .replaceAll(" (commas or lines)", "")
-    .replace(
-      /"(?:[^"\\]|\\.)*"|\[(service|admin|traces)\] |\b([a-z]\w*) = (\w[\w-]*(?:(?:, \w[\w-]*)* or \w[\w-]*)?)?|\b[a-z]+(?:_[a-z0-9]+)+\b/g,
-      (found: string, section?: string, key?: string, value?: string) => {
-        if (found.startsWith('"')) return found
-        if (section !== undefined) return `${section}.`
-        if (key === undefined) return camelCase(found)
-        return `${camelCase(key)}: ${value === undefined || /^\d+$/.test(value) ? (value ?? "") : value.replaceAll(/[\w-]+(?=,| or |$)/g, (it) => JSON.stringify(it))}`
-      },
-    )
 }

@@ -1,3 +1,4 @@
+import { messageInFile } from "../../message.ts"
 import { describe, expect, test } from "bun:test"
 import {
   duration,
@@ -94,11 +95,11 @@ describe("texts of the file", () => {
     expect(parse).toThrow(WrongValue)
     expect(parse).toThrow(expect.objectContaining({ message }))
     // What is said of a value that must not be printed does not hold it.
-    const said = ((): string | undefined => {
+    const said = ((): string => {
       try {
         return String(parse())
       } catch (error) {
-        return (error as WrongValue).unquoted
+        return messageInFile((error as WrongValue).unquoted!)
       }
     })()
     expect(said).toStartWith(name === "list" ? "is not " : message.slice(JSON.stringify(value).length + 1))

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from "node:path"
 import { isHeaderName } from "../../headers.ts"
+import { message, ofFile } from "../../message.ts"
 import { custom, notA, quote, uniform, WrongValue } from "./option.ts"
 import type { Declared, Option, Parsed, ParseContext } from "./option.ts"
 import { slipOfPath } from "./slips.ts"
@@ -161,7 +162,7 @@ export function list<T, C, D extends Declared>(
   of: Option<T, C>,
   declared: D,
 ): Parsed<readonly T[], D, readonly C[]> {
-  const form = `a list (commas or lines), each item ${of.form}`
+  const form = message`a list${ofFile(" (commas or lines)")}, each item ${of.form}`
   return custom<readonly T[], D, readonly C[]>(
     form,
     declared,
@@ -171,7 +172,8 @@ export function list<T, C, D extends Declared>(
       return items.map((item) => of.parse(item, context) as T)
     },
     (given) => {
-      if (!Array.isArray(given)) throw new WrongValue(`${quote(given)} is not an array, each item ${of.form}`)
+      if (!Array.isArray(given))
+        throw new WrongValue(message`${quote(given)} is not an array, each item ${of.form}`)
       if (given.length === 0) throw new WrongValue(`is an empty array; give it items, or leave it out`)
       return (given as readonly C[]).map((item) => of.fromCode(item) as T)
     },

@@ -1,4 +1,5 @@
 import type { OptionProblem } from "../../errors.ts"
+import { message, messageInFile, type Message } from "../../message.ts"
 
 /** An option. Its declaration is its parser, its type, its line in docs/reference.md and the message of `check`. */
 export interface Option<T, C = T, P extends Presence = Presence> {
@@ -10,7 +11,9 @@ export interface Option<T, C = T, P extends Presence = Presence> {
   /** The default as the file would spell it. */
   readonly defaultText: string | undefined
   /** The kind of value in a few words, for the reference and for errors. */
-  readonly form: string
+  readonly form: Message
+  /** That of the values but `off`, where it may be off. */
+  readonly formOn: Message
   readonly doc: string
   /** Never printed. */
   readonly secret: boolean
@@ -53,14 +56,16 @@ export interface ParseContext {
   readonly fileCommas?: readonly number[] | undefined
 }
 
-/** The value does not have the option's form. The message does not repeat the key. */
+/** The value does not have the option's form. The text does not repeat the key. */
 export class WrongValue extends Error {
-  /** The message for a value that must not be printed; by default, that the value is not of the form. */
-  readonly unquoted: string | undefined
+  readonly text: Message
+  /** The text for a value that must not be printed; by default, that the value is not of the form. */
+  readonly unquoted: Message | undefined
   readonly problem: OptionProblem
 
-  constructor(message: string, unquoted?: string, problem: OptionProblem = "invalid_value") {
-    super(message)
+  constructor(text: Message, unquoted?: Message, problem: OptionProblem = "invalid_value") {
+    super(messageInFile(text))
+    this.text = text
     this.unquoted = unquoted
     this.problem = problem
   }
@@ -109,6 +114,7 @@ export type Values<O extends OptionSet> = {
 
 interface Described extends Relations {
   doc: string
+  formOn?: Message
   secret?: boolean
   isInput?: boolean
   reload?: Reload
@@ -130,7 +136,7 @@ export type Parsed<T, D extends Declared, C = T> = D extends { optional: true }
  * @param fromCode checks a value given in code, and converts it to what `read` gives; throws WrongValue
  */
 export function custom<T, D extends Declared, C = T>(
-  form: string,
+  form: Message,
   declared: D,
   read: (text: string, context: ParseContext) => T,
   fromCode: (value: C, context?: ParseContext) => T,
@@ -143,6 +149,7 @@ export function custom<T, D extends Declared, C = T>(
     presence: "optional" in declared ? "optional" : defaultText === undefined ? "required" : "default",
     defaultText,
     form,
+    formOn: declared.formOn ?? form,
     doc: declared.doc,
     secret: declared.secret ?? false,
     isInput: declared.isInput ?? false,
@@ -164,20 +171,20 @@ export function quote(value: unknown): string {
 }
 
 /** The error for a text of another form. */
-export const notA = (form: string, text: string): WrongValue =>
-  new WrongValue(`${quote(text)} is not ${form}`, `is not ${form}`)
+export const notA = (form: Message, text: string): WrongValue =>
+  new WrongValue(message`${quote(text)} is not ${form}`, message`is not ${form}`)
 
 /** Checks a value given in code by a test of its type and bounds. */
 export const guard =
-  <T>(form: string, fits: (value: T) => boolean) =>
+  <T>(form: Message, fits: (value: T) => boolean) =>
   (value: T): T => {
     if (fits(value)) return value
-    throw new WrongValue(`${quote(value)} is not ${form}`)
+    throw new WrongValue(message`${quote(value)} is not ${form}`)
   }
 
 /** An option whose values pass the same test whether they come from the file or from code. */
 export function uniform<T, D extends Declared>(
-  form: string,
+  form: Message,
   declared: D,
   read: (text: string, context: ParseContext) => T,
   fits: (value: T) => boolean,

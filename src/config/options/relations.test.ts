@@ -10,7 +10,7 @@ const SECTION = defineSection({
   aliases: [],
   summary: "",
   options: {
-    store: text({ form: "off, or a path", default: "off", doc: "" }),
+    store: text({ form: "off, or a path", formOn: "a path", default: "off", doc: "" }),
     ...only({ store: "on" }, { store_size: text({ optional: true, doc: "" }) }, "warning"),
     scheme: oneOf(["none", "basic", "token"], { default: "none", doc: "" }),
     ...only(

@@ -1,3 +1,4 @@
+import { blank, message, named, setting, type Message } from "../../message.ts"
 import { enumerate } from "../file/nearest.ts"
 import { oncePerSet, optionsIn, type OptionSet, type Relations } from "./option.ts"
 import type { Checking, Section } from "./section.ts"
@@ -38,11 +39,11 @@ export function checkRelations({ options }: Section, checking: Checking<OptionSe
       else wrong(key, text, "conflicting_keys")
     } else if (!isGiven(key)) {
       const other = Object.keys(conditions).at(-1)!
-      wrong(key, `is required by ${other} = ${values[other]}`, "missing_key")
+      wrong(key, message`is required by ${setting(other, String(values[other]))}`, "missing_key")
     } else if (needs !== undefined && !isGiven(needs)) {
       wrong(key, without(needs, options), "conflicting_keys")
     } else if (excludes !== undefined && isGiven(excludes) && unmetOf(excludes) === undefined) {
-      wrong(key, `conflicts with ${excludes}; remove one of them`, "conflicting_keys")
+      wrong(key, message`conflicts with ${named(excludes)}; remove one of them`, "conflicting_keys")
     }
   }
 }
@@ -58,11 +59,11 @@ const relationsIn = oncePerSet((options): readonly (readonly [key: string, Relat
 const holds = (value: unknown, words: readonly string[] | "on"): boolean =>
   words === "on" ? value !== undefined && value !== "off" : words.includes(value as string)
 
-const without = (other: string, options: OptionSet): string =>
-  `has no effect without ${other}; add ${other} = <${options[other]!.form.replace("off, or ", "")}>, or remove this`
+const without = (other: string, options: OptionSet): Message =>
+  message`has no effect without ${named(other)}; add ${blank(other, options[other]!.formOn)}, or remove this`
 
-const withOther = (other: string, value: unknown, words: readonly string[]): string =>
-  `has no effect with ${other} = ${value}; remove it, or set ${other} = ${enumerate(words, "or")}`
+const withOther = (other: string, value: unknown, words: readonly string[]): Message =>
+  message`has no effect with ${setting(other, String(value))}; remove it, or set ${setting(other, words)}`
 
 /** An option's relations in sentences. Of nested groups the innermost is named, which says the most. */
 export function describeRelations({ only: conditions, requiredThen, needs, excludes }: Relations): string[] {

@@ -1,7 +1,7 @@
 import { resolve } from "node:path"
 import { suggest } from "../file/nearest.ts"
 import type { OptionProblem, StartError } from "../../errors.ts"
-import { camelCase } from "./in-code.ts"
+import { blank, camelCase, message, messageInFile, type Message } from "../../message.ts"
 import { checkRelations } from "./relations.ts"
 import {
   defaultsOf,
@@ -63,7 +63,7 @@ export function resolveSection<O extends OptionSet>(
   section: Section<O>,
   found: Found,
   problems: Problems,
-  strange?: (key: string) => string | undefined,
+  strange?: (key: string) => Message | undefined,
 ): Resolved<O> {
   const reader = new SectionReader(section as Section, found, problems)
   reader.reportUnknown(strange)
@@ -101,10 +101,10 @@ class SectionReader implements Resolved<OptionSet> {
   readonly isDefault = (key: string): boolean =>
     this.isGiven(key) && this.#valueInCode(key) === undefined && this.#found.section?.texts.has(key) !== true
 
-  readonly wrong = (key: string, text: string, problem: OptionProblem = "invalid_value"): void =>
+  readonly wrong = (key: string, text: Message, problem: OptionProblem = "invalid_value"): void =>
     this.#report(this.where(key), text, problem)
 
-  readonly warn = (key: string, text: string): void => this.#problems.warn(this.where(key), text)
+  readonly warn = (key: string, text: Message): void => this.#problems.warn(this.where(key), text)
 
   readonly substituted = (key: string): readonly string[] =>
     this.#valueInCode(key) === undefined ? (this.#textOf(key)?.value.values ?? []) : []
@@ -122,7 +122,7 @@ class SectionReader implements Resolved<OptionSet> {
     return isQuotable ? quote(this.values[key]) : undefined
   }
 
-  reportUnknown(strange?: (key: string) => string | undefined): void {
+  reportUnknown(strange?: (key: string) => Message | undefined): void {
     const { options } = this.#section
     const { section, inCode } = this.#found
     const report = (place: Place, ...[what, key, names]: Parameters<typeof unknown>): void =>
@@ -147,7 +147,7 @@ class SectionReader implements Resolved<OptionSet> {
       const isDefaultAlone = !this.isGiven(key) && this.#found.defaults?.[key] === undefined
       if (isDefaultAlone && option.presence !== "required") continue
       const value = this.#read(key, option)
-      if (value instanceof WrongValue) this.wrong(key, value.message, value.problem)
+      if (value instanceof WrongValue) this.wrong(key, value.text, value.problem)
       read[key] = value instanceof WrongValue ? undefined : value
     }
     if (Object.keys(read).length > 0) this.values = { ...this.values, ...read }
@@ -172,11 +172,11 @@ class SectionReader implements Resolved<OptionSet> {
     return new WrongValue(this.#missing(key, option), undefined, "missing_key")
   }
 
-  #missing(key: string, { form }: OptionSet[string]): string {
+  #missing(key: string, { form }: OptionSet[string]): Message {
     const { section, inCode } = this.#found
-    if (inCode !== undefined && section === undefined) return `is missing; it is ${form}`
+    if (inCode !== undefined && section === undefined) return message`is missing; it is ${form}`
     const remedyInCode = inCode === undefined ? "" : `, or give option ${camelCase(key)} in code`
-    return `is missing; add ${key} = <${form}>${remedyInCode}`
+    return message`is missing; add ${blank(key, form)}${remedyInCode}`
   }
 
   #valueInCode(key: string): unknown {
@@ -194,7 +194,7 @@ class SectionReader implements Resolved<OptionSet> {
     return { line: "code", section: this.#found.address, key }
   }
 
-  readonly #report = (place: Place, text: string, error?: StartError): void => {
+  readonly #report = (place: Place, text: Message, error?: StartError): void => {
     this.#isSound = false
     this.#problems.add(place, text, error)
   }
@@ -222,7 +222,7 @@ export function checkDefaults(
     reportInterpolation(text, problems.add.bind(problems), option?.secret !== false)
     const read = option && readText(option, text, defined)
     if (option === undefined) problems.add(placeOfText(text), unknown("key", key, names), "unknown_key")
-    else if (read instanceof WrongValue) problems.add(placeOfText(text), read.message)
+    else if (read instanceof WrongValue) problems.add(placeOfText(text), read.text)
   }
 }
 
@@ -253,7 +253,7 @@ function fromCode(option: OptionSet[string], value: unknown, context: ParseConte
     return option.fromCode(value, context)
   } catch (error) {
     if (!(error instanceof WrongValue)) throw error
-    return option.secret ? new WrongValue(error.unquoted ?? `is not ${option.form}`) : error
+    return option.secret ? new WrongValue(error.unquoted ?? message`is not ${option.form}`) : error
   }
 }
 
@@ -266,7 +266,7 @@ function readText(
   if (text === undefined) return undefined
   if (text === "" && option.defaultText !== "") {
     const remedy = option.presence === "required" ? "" : ", or remove the key"
-    return new WrongValue(`is empty; expected ${option.form}${remedy}`)
+    return new WrongValue(message`is empty; expected ${option.form}${remedy}`)
   }
   try {
     return option.parse(text, { baseDir, defined, fileCommas })
@@ -274,12 +274,14 @@ function readText(
     if (!(error instanceof WrongValue)) throw error
     const context = { baseDir, defined, fileCommas }
     const isShown = quotable && !option.secret
-    const message = isShown ? error.message : `its value ${error.unquoted ?? `is not ${option.form}`}`
+    const wrong = isShown
+      ? error.text
+      : message`its value ${error.unquoted ?? message`is not ${option.form}`}`
     const slip = isShown
-      ? slipIn(text, option.form, (other) => isAccepted(option, other, context))
+      ? slipIn(text, messageInFile(option.form), (other) => isAccepted(option, other, context))
       : undefined
     if (slip !== undefined) return new WrongValue(`${quote(text)} ${slip.what}; ${slip.remedy}`)
-    return new WrongValue(text.includes("\n") ? `${message} (indented lines continue a value)` : message)
+    return new WrongValue(text.includes("\n") ? message`${wrong} (indented lines continue a value)` : wrong)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { OptionProblem } from "../../errors.ts"
+import type { Message } from "../../message.ts"
 import type { OptionSet, Values } from "./option.ts"
 
 /** A kind of section of the configuration file. */
@@ -23,9 +24,9 @@ export interface Checking<O extends OptionSet> {
   /** The values that the environment and files have put into its text. */
   readonly substituted: (key: keyof O & string) => readonly string[]
   /** Reports a problem of a key, with its remedy; by default `invalid_value`. */
-  readonly wrong: (key: keyof O & string, text: string, problem?: OptionProblem) => void
+  readonly wrong: (key: keyof O & string, text: Message, problem?: OptionProblem) => void
   /** Reports a warning about a key, shown by `hookline check`. */
-  readonly warn: (key: keyof O & string, text: string) => void
+  readonly warn: (key: keyof O & string, text: Message) => void
 }
 
 /** Declares a section that is not a component's. */

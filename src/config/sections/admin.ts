@@ -1,6 +1,8 @@
+import { blank, message, namedBy } from "../../message.ts"
 import { endpointOrOff } from "./endpoint-options.ts"
 import { isLoopback, parseEndpoint, type EndpointOptions } from "./endpoint.ts"
 import { file, integer, list, oneOf, size, text } from "../options/option-types.ts"
+import { enumerate } from "../file/nearest.ts"
 import { defineSection } from "../options/section.ts"
 import { TOPIC_PLACE } from "./topic-place.ts"
 
@@ -158,12 +160,12 @@ export const ADMIN = defineSection({
     if (!isGiven("token"))
       wrong(
         "listen",
-        "is not a loopback address and token is not set; add token = <secret>, or listen on 127.0.0.1",
+        message`is not a loopback address and token is not set; add ${blank("token", "secret")}, or listen on 127.0.0.1`,
       )
     if (!isGiven("tls_certificate"))
       warn(
         "listen",
-        "is not a loopback address, and without TLS others on the network can read the token; set tls_certificate and tls_key, or see that only a proxy with TLS reaches it",
+        message`is not a loopback address, and without TLS others on the network can read the token; set ${namedBy(enumerate, ["tls_certificate", "tls_key"])}, or see that only a proxy with TLS reaches it`,
       )
   },
 })

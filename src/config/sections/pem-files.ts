@@ -2,6 +2,7 @@ import { readRegularFile } from "../../process/regular-file.ts"
 import { createPrivateKey, X509Certificate } from "node:crypto"
 import { whyUnreadable } from "../../process/paths.ts"
 import { OptionError } from "../../errors.ts"
+import { message, named } from "../../message.ts"
 
 /*
  * PEM files that options name. Each function reads one, and checks that it is usable.
@@ -29,7 +30,8 @@ export function readPrivateKey(
 ): string {
   return read(key, file, (pem) => {
     if (!pem.includes("PRIVATE KEY-----")) throw new Error("no PEM private key in it")
-    if (!certificate.checkPrivateKey(createPrivateKey(pem))) throw new Error(`does not match ${of}`)
+    if (!certificate.checkPrivateKey(createPrivateKey(pem)))
+      throw new OptionError("config", key, message`${file}: does not match ${named(of)}`)
   })[0]
 }
 
@@ -71,6 +73,7 @@ function read<T>(key: string, file: string, parse: (pem: string) => T): readonly
   try {
     return [pem, parse(pem)]
   } catch (cause) {
+    if (cause instanceof OptionError) throw cause
     throw new OptionError("config", key, `${file}: ${(cause as Error).message}`, { cause })
   }
 }

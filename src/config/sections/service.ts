@@ -1,3 +1,4 @@
+import { message, setting, type Message } from "../../message.ts"
 import { LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts"
 import { isRedisUrl, isTls, REDIS_FORM } from "./redis-url.ts"
 import { duration, file, integer, oneOf, size, text } from "../options/option-types.ts"
@@ -76,7 +77,7 @@ export const SERVICE = defineSection({
     if (reuse_port === "on" && process.platform !== "linux")
       wrong(
         "reuse_port",
-        "takes Linux, which spreads connections over the instances; elsewhere one of them gets all: set reuse_port = off",
+        message`takes Linux, which spreads connections over the instances; elsewhere one of them gets all: set ${setting("reuse_port", "off")}`,
       )
     if (isGiven("redis_ca") && redis !== undefined && !isTls(redis))
       wrong(
@@ -88,9 +89,9 @@ export const SERVICE = defineSection({
 })
 
 /** The problem with a key that `[service]` had before it had `reuse_port`; undefined: it had no such key. */
-export function removedFromService(key: string): string | undefined {
+export function removedFromService(key: string): Message | undefined {
   if (key === "workers")
-    return "was removed: remove the line; several processes on one port are instances with reuse_port = on, see instances.md"
+    return message`was removed: remove the line; several processes on one port are instances with ${setting("reuse_port", "on")}, see instances.md`
   if (key === "stall_timeout" || key === "stallTimeout")
     return "was removed with workers: remove the line; whatever starts an instance watches that it answers, see instances.md"
   return undefined

@@ -1,3 +1,4 @@
+import { message, named, ofSection, setting } from "../../message.ts"
 import { lookup } from "node:dns/promises"
 import { isIP } from "node:net"
 import { within } from "../../clock/clock.ts"
@@ -92,7 +93,9 @@ export function checkIsFree({ host, port, key, isOptional = false }: PlannedAddr
   } catch (error) {
     if (!(error instanceof OptionError) || key === undefined) throw error
     if (isOptional && isInUse(error.cause as NodeJS.ErrnoException)) return
-    throw new OptionError("listen", key, `${error.text}, or set ${key} = off`, { cause: error.cause })
+    throw new OptionError("listen", key, message`${error.text}, or set ${setting(key, "off")}`, {
+      cause: error.cause,
+    })
   }
 }
 
@@ -172,7 +175,8 @@ function report(other: PlannedAddress, one: PlannedAddress, problems: Problems):
   const { key, text, advice } = conflictOf(other, one)!
   if (one.key === "listen" && !one.owner.isGiven(key)) {
     const place = other.owner.where("port")
-    return problems.add(place, "is the admin listener's by default; choose another, or set [admin] listen")
+    const text = message`is the admin listener's by default; choose another, or set ${ofSection("admin", named("listen"))}`
+    return problems.add(place, text)
   }
   const place = other.owner.where(one.key === undefined ? key : (other.key ?? "port"))
   problems.add(one.owner.where(key), `${text} ${other.title()} (${problems.locate(place)}); ${advice}`)

@@ -1,3 +1,4 @@
+import type { Message } from "../../message.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { isUnread, senderOf } from "../../components/processor-facts.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
@@ -10,7 +11,7 @@ export function* checkInPipelines({ pipelines, problems }: ResolvedDraft): Steps
     const sender = senderOf(processors)
     for (const part of [source, ...processors, sink]) {
       if (typeof part !== "object" || part.component.checkInPipeline === undefined) continue
-      const warn = (key: string, text: string): void => problems.warn(part.where(key), text)
+      const warn = (key: string, text: Message): void => problems.warn(part.where(key), text)
       part.component.checkInPipeline({ ...part, warn, sender })
     }
   }

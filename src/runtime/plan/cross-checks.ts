@@ -4,7 +4,7 @@ import type { Steps } from "../../clock/slices.ts"
 import { defaultInFlightBytes } from "../../http/admission/budget.ts"
 import { fileKinds } from "../../brokers/registry.ts"
 import { KEYS_TO_ADD } from "../../brokers/resolve-connection.ts"
-import { camelCase } from "../../config/options/in-code.ts"
+import { camelCase, message, named, ofSection, setting } from "../../message.ts"
 import { DETAIL_WORDS } from "../../config/sections/admin.ts"
 import { parseTopicPlace } from "../../config/sections/topic-place.ts"
 import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
@@ -128,7 +128,7 @@ export function* checkDeadLetters({ pipelines, connections, problems }: Resolved
     if (source !== undefined && verifiedFrom({ source, processors }) === undefined) {
       problems.add(
         location,
-        "requires verified senders, and this pipeline verifies none; add a Verifier in mode enforce, or tls_client_ca to the source",
+        message`requires verified senders, and this pipeline verifies none; add a Verifier in mode enforce, or ${named("tls_client_ca")} to the source`,
       )
     }
     const other = byTopic.get(topicKey(sink, letters))?.find((it) => it.sink !== sink)
@@ -147,7 +147,7 @@ export function* checkBodySizes({ pipelines, service, problems }: ResolvedDraft)
     if (source === undefined || typeof body !== "number" || body <= budget) continue
     problems.add(
       source.where("max_body_bytes"),
-      `is more than [service] max_in_flight_bytes, so that the largest bodies would never be accepted; lower it, or raise that`,
+      message`is more than ${ofSection("service", named("max_in_flight_bytes"))}, so that the largest bodies would never be accepted; lower it, or raise that`,
     )
   }
 }
@@ -182,22 +182,23 @@ export function* checkReusedPorts({
   problems,
 }: ResolvedDraft): Steps<void> {
   if (service.values.reuse_port !== "on") return
-  const here = "[service] reuse_port = on"
+  const here = ofSection("service", setting("reuse_port", "on"))
+  const otherwise = setting("reuse_port", "off")
   if (admin.values.replicas === undefined)
     service.wrong(
       "reuse_port",
-      "takes replicas in [admin]: instances that share ports are replicas of each other; list the admin listener of each, or set reuse_port = off",
+      message`takes replicas in [admin]: instances that share ports are replicas of each other; list the admin listener of each, or set ${otherwise}`,
     )
   for (const { kind, values, where } of connections.values()) {
     const found = kind?.oneProcess?.(values)
     if (found === undefined) continue
-    const text = `${found.what} is one process's, and ${here}; ${found.advice}, or set reuse_port = off`
+    const text = message`${found.what} is one process's, and ${here}; ${found.advice}, or set ${otherwise}`
     problems.add(where(found.key), text)
   }
   for (const { source } of pipelines) {
     yield
     if (source?.values.port !== 0) continue
-    const text = `0 would be another port in each instance, and ${here}; name a port, or set reuse_port = off`
+    const text = message`0 would be another port in each instance, and ${here}; name a port, or set ${otherwise}`
     problems.add(source.where("port"), text)
   }
 }

@@ -1,3 +1,4 @@
+import { blank, message, named, setting, type Message } from "../../message.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { idInBody, locateEventPart, type KnownSender } from "../../verify/presets/event-locations.ts"
 import { presetOf } from "../../verify/presets/presets.ts"
@@ -47,24 +48,24 @@ interface Around {
 }
 
 /** What the configuration leaves open, with what would close it. What a sender's scheme leaves open anyway is in providers.md. */
-function* warningsOf(provider: ProviderRef, { body, time, id }: Coverage, around: Around): Iterable<string> {
+function* warningsOf(provider: ProviderRef, { body, time, id }: Coverage, around: Around): Iterable<Message> {
   const name = nameOf(provider)
   const again = "a captured request can be sent again"
   if (body === "checksum")
-    yield `${name} signs the body's CRC-32 only, which other bodies can match; set verify_online = true`
+    yield message`${name} signs the body's CRC-32 only, which other bodies can match; set ${setting("verify_online", "true")}`
   if ((body === "checksum" || body === "none") && id && around.forgetsIds)
-    yield `signed ids of ${name} are kept in this process's memory, which a restart empties; add a Deduplicator with store = <folder> or redis://`
+    yield message`signed ids of ${name} are kept in this process's memory, which a restart empties; add a Deduplicator with ${blank("store", "folder")} or redis://`
   const signing = SIGNING[name]
   if (signing !== undefined)
-    yield `${name} signs nothing: who captures a request can send any body; give the webhook a signing token, and set provider = ${signing}`
+    yield message`${name} signs nothing: who captures a request can send any body; give the webhook a signing token, and set ${setting("provider", signing)}`
   if (time && !around.checksTime)
     yield `the time that ${name} signs is not checked: ${again} ${id ? "when its id is forgotten, after 24 h" : "at any time"}; set tolerance`
   if (time) return
   if (around.lowering !== undefined)
-    yield `with ${around.lowering} ${name} signs no time: ${again} at any time; remove ${around.lowering}`
+    yield message`with ${named(around.lowering)} ${name} signs no time: ${again} at any time; remove ${named(around.lowering)}`
   else if (body === "whole" && !around.dedupes) {
     const way = wayToKnow(provider, around.sender)
-    if (way !== undefined) yield `${name} signs no time: ${again} at any time; ${way}`
+    if (way !== undefined) yield message`${name} signs no time: ${again} at any time; ${way}`
   }
 }
 
@@ -72,14 +73,14 @@ function* warningsOf(provider: ProviderRef, { body, time, id }: Coverage, around
 const SIGNING: { readonly [preset: string]: string | undefined } = { gitlab: "gitlab-signing-token" }
 
 /** How a Deduplicator knows a captured request again: by an id in the body; undefined: events have none there. */
-function wayToKnow(provider: ProviderRef, sender: KnownSender | undefined): string | undefined {
+function wayToKnow(provider: ProviderRef, sender: KnownSender | undefined): Message | undefined {
   const { event = {} } = sender ?? {}
   const place = idInBody(event)
-  if (place !== undefined) return `a Deduplicator with key = ${place} takes each once`
+  if (place !== undefined) return message`a Deduplicator with ${setting("key", place)} takes each once`
   const isKnown = typeof provider === "string" ? presetOf(provider) !== undefined : event.id !== undefined
   return isKnown
     ? undefined
-    : "where events have an id in the body, a Deduplicator by it (key = json:/...) takes each once"
+    : message`where events have an id in the body, a Deduplicator by it (${setting("key", "json:/...")}) takes each once`
 }
 
 /** An option that a scheme signs no time with, and would without it. */

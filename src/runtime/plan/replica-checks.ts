@@ -1,3 +1,4 @@
+import { blank, message, messageInFile, named, ofSection, setting, type Message } from "../../message.ts"
 import type { Component } from "../../components/define-component.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
@@ -37,11 +38,11 @@ interface Unshared<P> {
   readonly part: P
   readonly key: string
   /** What that leads to and what mends it, to follow the key. */
-  readonly text: string
+  readonly text: Message
 }
 
-const SEVERAL = "and [admin] replicas names several"
-const REDIS = "store = redis://..."
+const SEVERAL = message`and ${ofSection("admin", named("replicas"))} names several`
+const REDIS = setting("store", "redis://...")
 
 function* unshared<S extends Omit<Part, "component">, P extends Part, R>(
   service: Replicated<S, P, R>,
@@ -56,20 +57,20 @@ function* unshared<S extends Omit<Part, "component">, P extends Part, R>(
     if (keepers.some(({ values }) => isRedisUrl(String(values.store)))) shares.add(pipeline)
     for (const part of parts) {
       if (part.values.secret_file === undefined) continue
-      const text = `is written by the replica that gets the sender's first request, ${SEVERAL}: the others refuse its events; set secret = <what the file has then> for all, or a file that they share`
+      const text = message`is written by the replica that gets the sender's first request, ${SEVERAL}: the others refuse its events; set ${blank("secret", "what the file has then")} for all, or a file that they share`
       yield { pipeline, part, key: "secret_file", text }
     }
     if (source?.values.rate_limit === undefined || service.redis !== undefined) continue
-    const text = `is counted by each replica, ${SEVERAL}: together they accept as many times as much; set redis in [service]`
+    const text = message`is counted by each replica, ${SEVERAL}: together they accept as many times as much; set redis in [service]`
     yield { pipeline, part: source, key: "rate_limit", text }
   }
   for (const [part, id] of service.reconciles) {
     const pipeline = String(id)
     if (shares.has(id)) continue
     const way = keeps.has(id)
-      ? `set ${REDIS} in [pipeline:${pipeline}:Deduplicator]`
-      : `add a Deduplicator with ${REDIS} to ${pipeline}`
-    const text = `is reconciled by each replica, ${SEVERAL}: each asks for events that another one has; ${way}, or give this section to one replica`
+      ? message`set ${REDIS} in [pipeline:${pipeline}:Deduplicator]`
+      : message`add a Deduplicator with ${REDIS} to ${pipeline}`
+    const text = message`is reconciled by each replica, ${SEVERAL}: each asks for events that another one has; ${way}, or give this section to one replica`
     yield { pipeline, part, key: "pipeline", text }
   }
 }
@@ -83,7 +84,7 @@ export const unsharedIn = ({ admin, service, pipelines, reconciles }: Plan) =>
       pipelines,
       reconciles: reconciles.map((it) => [it, it.pipeline.id] as const),
     }),
-    ({ pipeline, key, text }) => [pipeline, `${key} ${text}`] as const,
+    ({ pipeline, key, text }) => [pipeline, `${key} ${messageInFile(text)}`] as const,
   )
 
 /** Refuses what only one process remembers, where replicas would have to know it: keys of events, and signed ids. */
@@ -95,13 +96,16 @@ export function* checkReplicas({ admin, pipelines, problems }: ResolvedDraft): S
     for (const part of [source, ...parts, sink]) {
       const alone = part?.component.alone?.(part.values)
       if (part === undefined || alone === undefined) continue
-      problems.add(part.where(alone.key), `is one replica's, ${SEVERAL}: ${alone.effect}; ${alone.advice}`)
+      problems.add(
+        part.where(alone.key),
+        message`is one replica's, ${SEVERAL}: ${alone.effect}; ${alone.advice}`,
+      )
     }
     if (parts.some(({ component }) => component.store !== undefined)) continue
     for (const part of parts) {
-      const { name, covers } = senderIn(part) ?? {}
+      const { name = "", covers } = senderIn(part) ?? {}
       if (covers?.id !== true || part.values.mode === "observe") continue
-      const text = `has ids that ${name} signs, which each replica remembers by itself, ${SEVERAL}: a captured request would be accepted once by each; add a Deduplicator with ${REDIS}`
+      const text = message`has ids that ${name} signs, which each replica remembers by itself, ${SEVERAL}: a captured request would be accepted once by each; add a Deduplicator with ${REDIS}`
       problems.add(part.where("provider"), text)
     }
   }

@@ -1,3 +1,4 @@
+import { message, named, setting } from "../../message.ts"
 import type { Component, Routing } from "../../components/define-component.ts"
 import { enumerate } from "../../config/file/nearest.ts"
 import type { Problems } from "../../config/file/problems.ts"
@@ -31,7 +32,7 @@ export function* checkRouting({ pipelines, connections, registry, problems }: Re
       if (routing.hasSeveral && sink?.values.value_format === "json-schema")
         problems.add(
           part.where("routes"),
-          "has a line with several topics, whose values would name one schema; with value_format = json-schema name one topic a line",
+          message`has a line with several topics, whose values would name one schema; with ${setting("value_format", "json-schema")} name one topic a line`,
         )
       routed.push({ id, part, routing, connection: connectionOf(sink, connections) })
     }
@@ -47,7 +48,7 @@ export function* checkRouting({ pipelines, connections, registry, problems }: Re
       const where = `pipeline ${JSON.stringify(id)} (${problems.locate(part.where(key))})`
       problems.add(
         sink.where("dead_letter_topic"),
-        `is a topic that ${key} of ${where} can choose, which must not contain refused events; choose another`,
+        message`is a topic that ${named(key)} of ${where} can choose, which must not contain refused events; choose another`,
       )
     }
   }
@@ -88,13 +89,13 @@ function checkSigned(routing: Routing, part: Part, parts: readonly Part[], probl
   // of a body that is not signed the Verifier's own warnings tell
   const places = routing.places(senderOf(parts)).filter((it) => !it.startsWith("json:"))
   for (const { component, values } of parts) {
-    const { name, covers } = component.sender?.(values) ?? {}
+    const { name = "", covers } = component.sender?.(values) ?? {}
     if (covers === undefined) continue
     const open = places.find((place) => !isSigned(place, covers))
     if (open !== undefined)
       problems.add(
         part.where(routing.key),
-        `reads the ${open.replace(":", " ")}, which ${name} does not sign: a captured request could be sent again with another one, to another topic; choose by json:/pointer, or set unsigned = true to accept that`,
+        message`reads the ${open.replace(":", " ")}, which ${name} does not sign: a captured request could be sent again with another one, to another topic; choose by json:/pointer, or set ${setting("unsigned", "true")} to accept that`,
       )
   }
 }

@@ -1,3 +1,4 @@
+import { message, named, ofSection, setting } from "../../message.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../../config/sections/delivery-timeout.ts"
 import { defaultInFlightBytes } from "../../http/admission/budget.ts"
@@ -55,8 +56,8 @@ function mostBytes({ sink }: ResolvedPipeline, { connections, service }: Surroun
   return [
     ...(record === undefined
       ? []
-      : [{ bytes: record.bytes, why: `the connection's ${record.key}`, isOfRequests: true }]),
-    { bytes: budget, why: "[service] max_in_flight_bytes", isOfRequests: false },
+      : [{ bytes: record.bytes, why: message`the connection's ${named(record.key)}`, isOfRequests: true }]),
+    { bytes: budget, why: ofSection("service", named("max_in_flight_bytes")), isOfRequests: false },
   ]
 }
 
@@ -122,7 +123,7 @@ function warnOfPatience(
     return
   problems.warn(
     source.where("delivery_timeout"),
-    `${name} waits ${inTime(waitsMs)}; ${isOwn ? "" : "the connection's "}delivery_timeout is ${inTime(timeoutMs)}, so that it gives up before the answer; set delivery_timeout = ${withinPatience(waitsMs)}ms`,
+    message`${name} waits ${inTime(waitsMs)}; ${isOwn ? "" : "the connection's "}${named("delivery_timeout")} is ${inTime(timeoutMs)}, so that it gives up before the answer; set ${setting("delivery_timeout", `${withinPatience(waitsMs)}ms`)}`,
   )
 }
 
@@ -137,7 +138,7 @@ function warnOfStatus(
     return
   problems.warn(
     source.where("response_status"),
-    `${name} counts only ${takesOnly} as delivered: it takes ${status} for a failure; set response_status = ${takesOnly}`,
+    message`${name} counts only ${takesOnly} as delivered: it takes ${status} for a failure; set ${setting("response_status", takesOnly)}`,
   )
 }
 
@@ -151,17 +152,17 @@ function warnOfSize(
   const bytes: unknown = source?.values.max_body_bytes
   if (source === undefined || largestBytes === undefined || typeof bytes !== "number") return
   if (bytes >= largestBytes) return
-  const own = { bytes, why: "max_body_bytes", isOfRequests: false }
+  const own = { bytes, why: named("max_body_bytes"), isOfRequests: false }
   const [least = own] = source.isGiven("max_body_bytes")
     ? []
     : mostBytes(pipeline, draft).toSorted((a, b) => a.bytes - b.bytes)
   const largest = inBytes(largestBytes)
   // a record over the limit of requests is sent in one of its own
   const mend = least.isOfRequests
-    ? `set max_body_bytes = ${largest.replace(" ", "")}, and raise max.message.bytes of the topic`
+    ? message`set ${setting("max_body_bytes", largest.replace(" ", ""))}, and raise max.message.bytes of the topic`
     : "raise it"
   draft.problems.warn(
     source.where("max_body_bytes"),
-    `${name} sends up to ${largest}; this pipeline takes ${inBytes(bytes)}, by ${least.why}: larger events get 413; ${mend}`,
+    message`${name} sends up to ${largest}; this pipeline takes ${inBytes(bytes)}, by ${least.why}: larger events get 413; ${mend}`,
   )
 }

@@ -1,3 +1,4 @@
+import { message, named, setting } from "../../message.ts"
 import type { Component } from "../../components/define-component.ts"
 import { isLoopback } from "../../config/sections/endpoint.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
@@ -24,8 +25,7 @@ const verifies = (part: Part | Processor): boolean =>
   typeof part === "function" ? part.verifies === true : part.component.verifies?.(part.values) === true
 
 /** Warning of a pipeline that is open to all. */
-export const NOT_VERIFIED =
-  "NOT VERIFIED: every client of this address can publish; add a Verifier, tls_client_ca, or host = 127.0.0.1"
+export const NOT_VERIFIED = message`NOT VERIFIED: every client of this address can publish; add a Verifier, ${named("tls_client_ca")}, or ${setting("host", "127.0.0.1")}`
 
 /** Whether other machines can publish unverified, and nothing observes whether they would be. */
 export const isOpenToAll = (steps: Steps, host: string): boolean => !checksSenders(steps) && !isLoopback(host)

@@ -1,6 +1,8 @@
+import { message } from "../../message.ts"
 import { settle, settled } from "../crypto.ts"
 import { nearest } from "../../config/file/nearest.ts"
 import {
+  describeRequired,
   WrongSetting,
   type Coverage,
   type Family,
@@ -56,7 +58,7 @@ export function makeVerifier(
   if (missing.length > 0)
     throw new WrongSetting(
       missing[0]!,
-      `is missing; ${nameOf(provider)} requires ${describeRequired(family)}`,
+      message`is missing; ${nameOf(provider)} requires ${describeRequired(family)}`,
       "missing_key",
     )
   checkTolerance(settings)
@@ -94,11 +96,6 @@ function missingSettings({ requires }: Family, settings: VerifierSettings): read
 export function keysOf({ requires, optional = [], toleranceMs }: Family): readonly SettingKey[] {
   const tolerance: readonly SettingKey[] = toleranceMs === undefined ? [] : ["tolerance"]
   return [...new Set([...requires.flat(), ...tolerance, ...optional])]
-}
-
-/** `secret, or username and password` */
-export function describeRequired({ requires }: Family): string {
-  return requires.map((keys) => keys.join(" and ")).join(", or ")
 }
 
 /** What the signatures cover with the first alternative of the required keys. */

@@ -1,4 +1,5 @@
-import { WrongSetting, type Family, type VerifierSettings } from "./family.ts"
+import { message } from "../../message.ts"
+import { describeRequired, WrongSetting, type Family, type VerifierSettings } from "./family.ts"
 
 /** A provider with several schemes: the first whose required keys are set applies. */
 export function anyOf(...families: readonly Family[]): Family {
@@ -7,8 +8,10 @@ export function anyOf(...families: readonly Family[]): Family {
       requires.some((keys) => keys.every((key) => settings[key] !== undefined)),
     )
     if (family !== undefined) return family
-    const requirements = families.flatMap(({ requires }) => requires.map((keys) => keys.join(" and ")))
-    throw new WrongSetting("provider", `requires ${requirements.join(", or ")}`)
+    throw new WrongSetting(
+      "provider",
+      message`requires ${describeRequired({ requires: families.flatMap(({ requires }) => requires) })}`,
+    )
   }
   return {
     family: families.map(({ family }) => family).join(" or "),

@@ -1,3 +1,4 @@
+import { messageInFile, type Message } from "../../message.ts"
 import { HooklineError, type OptionProblem } from "../../errors.ts"
 import type { Values } from "../../config/options/option-types.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
@@ -69,16 +70,22 @@ export class WrongSetting extends HooklineError {
   readonly key: SettingKey | "provider"
   readonly problem: OptionProblem
   /** The problem and its remedy, without the key and without a secret. */
-  readonly text: string
+  readonly text: Message
 
-  constructor(key: SettingKey | "provider", text: string, problem: OptionProblem = "invalid_value") {
-    super("config", `${key}: ${text}`)
+  constructor(key: SettingKey | "provider", text: Message, problem: OptionProblem = "invalid_value") {
+    super("config", `${key}: ${messageInFile(text)}`)
     this.name = "WrongSetting"
     this.key = key
     this.problem = problem
     this.text = text
   }
 }
+
+/** `secret, or username and password` */
+export const describeRequired =
+  ({ requires }: Pick<Family, "requires">): Message =>
+  ({ option }) =>
+    requires.map((keys) => keys.map(option).join(" and ")).join(", or ")
 
 /** The values of a required key. */
 export function listOf(

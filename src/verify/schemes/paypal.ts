@@ -1,3 +1,4 @@
+import { message, setting } from "../../message.ts"
 import { crc32 } from "node:zlib"
 import { certificateVerifier, type CertificateClaim } from "./certificate-signature.ts"
 import { textOf, WrongSetting, type Family, type SettingKey, type VerifierSettings } from "./family.ts"
@@ -62,7 +63,7 @@ function isOnline({ verify_online: online, client_id, client_secret, api }: Veri
   if (given !== undefined)
     throw new WrongSetting(
       given[0] as SettingKey,
-      "has no effect without verify_online = true",
+      message`has no effect without ${setting("verify_online", "true")}`,
       "conflicting_keys",
     )
   return false

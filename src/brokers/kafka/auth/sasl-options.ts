@@ -1,3 +1,4 @@
+import { message, named, setting } from "../../../message.ts"
 import { custom, file, list, oneOf, text, WrongValue } from "../../../config/options/option-types.ts"
 import { only } from "../../../config/options/relations.ts"
 import type { Checking } from "../../../config/options/section.ts"
@@ -98,7 +99,11 @@ export function checkOauth({ values, isGiven, wrong, warn }: Checking<typeof SAS
   if (values.sasl_mechanism !== "OAUTHBEARER") return
   const [secret, key] = ["sasl_oauth_client_secret", "sasl_oauth_assertion_key"] as const
   if (!isGiven(secret) && !isGiven(key))
-    wrong(secret, `is required by sasl_mechanism = OAUTHBEARER; or ${key} is`, "missing_key")
+    wrong(
+      secret,
+      message`is required by ${setting("sasl_mechanism", "OAUTHBEARER")}; or ${named(key)} is`,
+      "missing_key",
+    )
   const endpoint = values.sasl_oauth_token_endpoint
   if (endpoint === undefined) return
   const { protocol, hostname } = new URL(endpoint)

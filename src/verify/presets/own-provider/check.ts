@@ -1,6 +1,8 @@
+import { blank, message, named, namedBy, setting } from "../../../message.ts"
 import { readRegularFile } from "../../../process/regular-file.ts"
 import type { Values } from "../../../config/options/option-types.ts"
 import type { Checking } from "../../../config/options/section.ts"
+import { enumerate } from "../../../config/file/nearest.ts"
 import { whyUnreadable } from "../../../process/paths.ts"
 import { WrongSetting } from "../../schemes/family.ts"
 import { GENERIC } from "../../schemes/generic.ts"
@@ -26,7 +28,11 @@ export function check(checking: Checking<Options>): void {
 
 function checkToken({ values: { header }, isGiven, wrong }: Checking<Options>): void {
   if (!isGiven("header") && !isGiven("query") && !isGiven("member"))
-    wrong("header", "is missing; add header = <a header's name>, query or member", "missing_key")
+    wrong(
+      "header",
+      message`is missing; add ${blank("header", "a header's name")}, query or member`,
+      "missing_key",
+    )
   if (isGiven("query") && isGiven("member"))
     wrong("member", "conflicts with query; remove one of them", "conflicting_keys")
   if (!isGiven("header") && isGiven("prefix"))
@@ -37,18 +43,22 @@ function checkToken({ values: { header }, isGiven, wrong }: Checking<Options>): 
 
 function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
   if (!isGiven("header") && !isGiven("query"))
-    wrong("header", "is missing; add header = <the header of the signature>, or query", "missing_key")
+    wrong(
+      "header",
+      message`is missing; add ${blank("header", "the header of the signature")}, or query`,
+      "missing_key",
+    )
   const ofHeader = ITEMS.find(isGiven)
   if (isGiven("query") && ofHeader !== undefined)
     wrong(ofHeader, "is of a header's items; remove it, or name the header")
   const [time, ...more] = TIMES.filter(isGiven)
   for (const key of more)
-    wrong(key, `conflicts with ${time}; the signed time is in one place`, "conflicting_keys")
+    wrong(key, message`conflicts with ${named(time!)}; the signed time is in one place`, "conflicting_keys")
   for (const key of ["timestamp_unit", "tolerance"] as const)
     if (time === undefined && isGiven(key))
       wrong(
         key,
-        "has no effect without a signed time; add timestamp_header, timestamp_item or timestamp_member",
+        message`has no effect without a signed time; add ${namedBy((keys) => enumerate(keys, "or"), TIMES)}`,
         "conflicting_keys",
       )
   if (
@@ -59,7 +69,7 @@ function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
   )
     wrong(
       "timestamp_item",
-      "needs signature_item, or separator and prefix: the signature is another item of the header",
+      message`needs ${named("signature_item")}, or separator and prefix: the signature is another item of the header`,
     )
   const { signature_item: item, timestamp_item: timeItem } = values
   const signature = item === undefined ? values.prefix : `${item}=`
@@ -71,13 +81,13 @@ function checkHmac({ values, isGiven, wrong }: Checking<Options>): void {
     parsePayload(payload)
   } catch (error) {
     if (!(error instanceof WrongSetting)) throw error
-    return wrong("payload", error.message.slice("payload: ".length))
+    return wrong("payload", error.text)
   }
   const hasTime = isGiven("timestamp_header") || isGiven("timestamp_item")
   if (payload.includes("{timestamp}") !== hasTime)
     wrong(
       hasTime ? time! : "payload",
-      "{timestamp} in payload and timestamp_header, or timestamp_item, belong together: an unsigned time proves nothing",
+      message`{timestamp} in payload and ${named("timestamp_header")}, or ${named("timestamp_item")}, belong together: an unsigned time proves nothing`,
     )
   if (payload.includes("{id}") !== isGiven("id_header"))
     wrong("id_header", "and {id} in payload belong together: an unsigned id proves nothing")
@@ -93,7 +103,7 @@ function checkSample({ values, wrong }: Checking<Options>): void {
     else if (read !== undefined && (values.format === "multipart" || values.format === "text"))
       wrong(key, `is sent as JSON or as a form, and format is ${values.format}; remove it`)
     else if (read !== undefined && values.format === "form" && !isObject(read))
-      wrong(key, "is no JSON object; with format = form it has the form's fields")
+      wrong(key, message`is no JSON object; with ${setting("format", "form")} it has the form's fields`)
   }
 }
 

@@ -17,8 +17,9 @@ export const componentsFlag = (): Option =>
     "a module whose components sections of the file name; repeatable (default: $HOOKLINE_COMPONENTS, separated by colons)",
   ).argParser(repeatable)
 
-export const connectionFlag = (): Option =>
-  new Option("--connection <connection>", "id of the connection whose log to read, if there are several")
+export const connectionFlag = (
+  meaning = "id of the connection whose log to read, if there are several",
+): Option => new Option("--connection <connection>", meaning)
 
 export const stateFlag = (): Option =>
   new Option(

@@ -82,8 +82,10 @@ function valuesOf(
     case "file":
     case "folder":
       return [FILES]
-    case "topic":
-      return topicsOf(configuration(file))
+    case "topic": {
+      const read = configuration(file)
+      return read !== undefined && read.connections.size > 1 ? placesOf(read) : topicsOf(read)
+    }
     case "connection/topic":
       return placesOf(configuration(file))
     case "connection":

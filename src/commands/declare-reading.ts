@@ -2,9 +2,11 @@ import { Option, type Command } from "commander"
 import type { Matches } from "../brokers/record-filter.ts"
 import { configFlag, connectionFlag, jsonFlag, type ConfigFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
+import type { NamedTopic } from "./connections-of.ts"
 import { parseLines, parseOffset, parseTimeFlag, parseWhere } from "./flag-values.ts"
 import { RECORD_FORMATS } from "./record-formats.ts"
 import type { TailFlags } from "./tail.ts"
+import { parseTopicFlag } from "./topic-range.ts"
 
 /** The commands that read topics. */
 export function declareReading(program: Command): void {
@@ -15,7 +17,11 @@ With --follow, a topic or log that does not exist yet is waited for, and an inte
     example: "hookline tail payments --since 1h --where 'json:/type=invoice.*'",
   })
     .description("print the records of topics, oldest first: on a terminal the last 20, else all")
-    .argument("<topic...>", "one or several topics")
+    .argument(
+      "<topic...>",
+      "one or several topics; CONNECTION/TOPIC where the file has several connections",
+      (text: string, before: readonly NamedTopic[] = []) => [...before, parseTopicFlag(text)],
+    )
     .addOption(configFlag())
     .addOption(connectionFlag())
     .addOption(
@@ -53,11 +59,13 @@ With --follow, a topic or log that does not exist yet is waited for, and an inte
         "pretty: for people; value: the value, control characters escaped; json: the whole record as one object; raw: the value's bytes (default: pretty on a terminal, else value)",
       ).choices(RECORD_FORMATS),
     )
-    .action(async (topics: string[], flags: TailFlags) => (await import("./tail.ts")).tail(topics, flags))
+    .action(async (topics: readonly NamedTopic[], flags: TailFlags) =>
+      (await import("./tail.ts")).tail(topics, flags),
+    )
   addDetails(program.command("topics"), { example: "hookline topics --json" })
-    .description("list the topics of a connection's log: partitions, records and bytes")
+    .description("list the topics of the connections' logs: partitions, records and bytes")
     .addOption(configFlag())
-    .addOption(connectionFlag())
+    .addOption(connectionFlag("only the topics of this connection"))
     .addOption(jsonFlag())
     .action(async (options: ConfigFlags & { connection?: string; json?: true }) =>
       (await import("./topics.ts")).topics(options),

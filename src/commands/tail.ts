@@ -4,12 +4,13 @@ import { lastRecords } from "../brokers/records-before.ts"
 import { mergeByTime } from "../brokers/merge-by-time.ts"
 import type { Matches } from "../brokers/record-filter.ts"
 import { HooklineError } from "../errors.ts"
+import { Application } from "../runtime/application.ts"
 import { maskHeader } from "../verify/explain/mask-request.ts"
 import { withoutSchemaId } from "../json/schema-id.ts"
 import { isColoured, painter } from "../process/colours.ts"
 import type { OffsetFlag } from "./flag-values.ts"
 import { Interruption } from "./interruption.ts"
-import { openLogOf } from "./open-log.ts"
+import { placesIn, type NamedTopic } from "./connections-of.ts"
 import { toPretty } from "./pretty-record.ts"
 import { toJsonLine, toRaw, toValue, type RecordFormat } from "./record-formats.ts"
 import { WaitingNotes } from "./waiting.ts"
@@ -39,23 +40,16 @@ const WAIT_MS = 250
  *
  * @throws HooklineError `config`, `usage`, `no_input`, and unless it follows `no_log`, `no_topic`, `unavailable`
  */
-export async function tail(topics: readonly string[], flags: TailFlags): Promise<void> {
+export async function tail(topics: readonly NamedTopic[], flags: TailFlags): Promise<void> {
   using interruption = new Interruption()
   const { signal } = interruption
   try {
-    let isNew = false
-    const reader = await untilAvailable(() => openLogOf(flags.config, flags.connection), {
-      notes: new WaitingNotes(),
-      signal,
-      everyMs: WAIT_MS,
-      mayPass: ({ retryHelps }) => flags.follow === true && retryHelps,
-      beforeWait: () => void (isNew = true),
-    })
-    if (reader === undefined) return
+    const logs = new TailedLogs(flags, signal)
     try {
-      await new Tail(reader, flags, isNew, signal).print([...new Set(topics)])
+      const found = await logs.open(topics)
+      if (found !== undefined) await new Tail(flags, signal).print(found)
     } finally {
-      await reader.close()
+      await logs.close()
     }
   } finally {
     // What was written and nobody reads would keep the process. An interrupt is how following ends; printing what the log
@@ -64,43 +58,90 @@ export async function tail(topics: readonly string[], flags: TailFlags): Promise
   }
 }
 
-interface TailedTopic {
+/** A topic in the log of its connection. */
+interface LoggedTopic {
   readonly name: string
+  readonly reader: LogReader
+  /** The log itself was waited for. */
+  readonly isNew: boolean
+}
+
+interface TailedTopic extends LoggedTopic {
   readonly awaiting: Awaiting & { readonly notes: WaitingNotes }
 }
 
+/** The logs of the connections that topics are of, each opened once. */
+class TailedLogs {
+  readonly #flags: TailFlags
+  readonly #signal: AbortSignal
+  readonly #open: LogReader[] = []
+
+  constructor(flags: TailFlags, signal: AbortSignal) {
+    this.#flags = flags
+    this.#signal = signal
+  }
+
+  /** @returns each topic once; undefined: interrupted while a log was waited for */
+  async open(topics: readonly NamedTopic[]): Promise<readonly LoggedTopic[] | undefined> {
+    const app = Application.fromFile(this.#flags.config)
+    const places = placesIn(app, topics, this.#flags.connection)
+    const byConnection = Map.groupBy(places, ({ connection }) => connection)
+    const found = await Promise.all(
+      [...byConnection].map(async ([connection, of]) => {
+        const log = await this.#openLog(app, connection)
+        return log && [...new Set(of.map(({ topic }) => topic))].map((name) => ({ name, ...log }))
+      }),
+    )
+    return found.includes(undefined) ? undefined : found.flatMap((it) => it ?? [])
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#open.map((reader) => reader.close()))
+  }
+
+  async #openLog(app: Application, connection: string): Promise<Omit<LoggedTopic, "name"> | undefined> {
+    let isNew = false
+    const reader = await untilAvailable(() => app.openReader(connection), {
+      notes: new WaitingNotes(),
+      signal: this.#signal,
+      everyMs: WAIT_MS,
+      mayPass: ({ retryHelps }) => this.#flags.follow === true && retryHelps,
+      beforeWait: () => void (isNew = true),
+    })
+    if (reader === undefined) return undefined
+    this.#open.push(reader)
+    return { reader, isNew }
+  }
+}
+
 class Tail {
-  readonly #reader: LogReader
   readonly #flags: TailFlags
   /** Ends following once one topic has failed. */
   readonly #failed = new AbortController()
   readonly #signal: AbortSignal
-  /** The log itself was waited for. */
-  readonly #isNew: boolean
   readonly #matches: Matches | undefined
   readonly #show: (record: StoredRecord) => string | Uint8Array
 
-  constructor(reader: LogReader, flags: TailFlags, isNew: boolean, signal: AbortSignal) {
-    this.#reader = reader
+  constructor(flags: TailFlags, signal: AbortSignal) {
     this.#flags = flags
-    this.#isNew = isNew
     this.#signal = AbortSignal.any([signal, this.#failed.signal])
     const { where } = flags
     this.#matches = where && ((record) => where.every((matches) => matches(record)))
     this.#show = formatter(flags.format)
   }
 
-  async print(names: readonly string[]): Promise<void> {
+  async print(logged: readonly LoggedTopic[]): Promise<void> {
     const signal = this.#signal
     const follow = this.#flags.follow === true
-    const topics = names.map((name) => ({
-      name,
+    const topics = logged.map((topic) => ({
+      ...topic,
       awaiting: { notes: new WaitingNotes(), signal, everyMs: WAIT_MS },
     }))
     const found = await Promise.all(topics.map((topic) => this.#find(topic)))
-    const histories = found.flatMap((ranges, at) =>
-      ranges === undefined ? [] : [this.#reader.read(names[at]!, ranges, { retries: follow, signal })],
-    )
+    const histories = topics.flatMap(({ name, reader }, at) => {
+      const ranges = found[at]
+      return ranges === undefined ? [] : [reader.read(name, ranges, { retries: follow, signal })]
+    })
     await this.#printAll(mergeByTime(histories))
     if (!follow) return
     try {
@@ -111,12 +152,13 @@ class Tail {
   }
 
   /** What is to be read of what a topic holds; undefined: the topic does not exist yet. */
-  async #find({ name, awaiting }: TailedTopic): Promise<OffsetRange[] | undefined> {
+  async #find(topic: TailedTopic): Promise<OffsetRange[] | undefined> {
+    const { awaiting } = topic
     const follows = this.#flags.follow === true
     try {
       const mayPass = ({ code, retryHelps }: HooklineError): boolean =>
         follows && retryHelps && code !== "no_topic"
-      return await untilAvailable(() => this.#select(name, this.#isNew), { ...awaiting, mayPass })
+      return await untilAvailable(() => this.#select(topic, topic.isNew), { ...awaiting, mayPass })
     } catch (error) {
       if (!follows || !(error instanceof HooklineError) || error.code !== "no_topic") throw error
       awaiting.notes.note(error.message)
@@ -124,27 +166,28 @@ class Tail {
     }
   }
 
-  async #follow({ name, awaiting }: TailedTopic, found: readonly OffsetRange[] | undefined): Promise<void> {
+  async #follow(topic: TailedTopic, found: readonly OffsetRange[] | undefined): Promise<void> {
+    const { name, reader, awaiting } = topic
     const ranges =
       found?.map((range) => ({ ...range, first: range.end })) ??
-      (await untilAvailable(() => this.#select(name, true), {
+      (await untilAvailable(() => this.#select(topic, true), {
         ...awaiting,
         mayPass: ({ retryHelps }) => retryHelps,
       }))
     const open = (ranges ?? []).map((range) => ({ ...range, end: Number.POSITIVE_INFINITY }))
-    await this.#printAll(this.#reader.read(name, open, { retries: true, signal: this.#signal }))
+    await this.#printAll(reader.read(name, open, { retries: true, signal: this.#signal }))
   }
 
   /** @param isNew the topic was waited for, so that all of it is new */
-  async #select(topic: string, isNew: boolean): Promise<OffsetRange[]> {
+  async #select({ name: topic, reader }: LoggedTopic, isNew: boolean): Promise<OffsetRange[]> {
     const { since, until, from, offset, lines } = this.#flags
-    const ranges = await this.#reader.ranges(topic, { sinceMs: since, untilMs: until })
+    const ranges = await reader.ranges(topic, { sinceMs: since, untilMs: until })
     if (offset !== undefined) return beginAt(topic, ranges, offset)
     if (isNew || from === "beginning") return ranges
     const isBounded = since !== undefined || process.stdout.isTTY !== true
     const count = from === "end" ? 0 : (lines ?? (isBounded ? undefined : LINES_ON_TERMINAL))
     if (count === undefined) return ranges
-    return lastRecords(this.#reader, topic, ranges, count, this.#matches, this.#signal)
+    return lastRecords(reader, topic, ranges, count, this.#matches, this.#signal)
   }
 
   async #printAll(records: AsyncIterable<StoredRecord>): Promise<void> {

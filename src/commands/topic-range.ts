@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from "commander"
 import { parseTopicPlace, TOPIC_PLACE, type TopicPlace } from "../config/sections/topic-place.ts"
 import type { RecordRange } from "../replay/range.ts"
+import type { NamedTopic } from "./connections-of.ts"
 import { parseTimeFlag } from "./flag-values.ts"
 
 /** Records of a topic of a connection. */
@@ -15,6 +16,10 @@ export function parsePlaceFlag(text: string): TopicPlace {
   if (!TOPIC_PLACE.pattern.test(text)) throw new InvalidArgumentError("Expected CONNECTION/TOPIC.")
   return parseTopicPlace(text)
 }
+
+/** `TOPIC`, or `CONNECTION/TOPIC` */
+export const parseTopicFlag = (text: string): NamedTopic =>
+  text.includes("/") ? parsePlaceFlag(text) : { connection: undefined, topic: text }
 
 /**
  * `CONNECTION/TOPIC`, or with a range: `@100..200` of offsets, before the second, or `@1h..` and `@2026-11-22T14:00..15m` of

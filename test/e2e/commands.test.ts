@@ -157,7 +157,7 @@ test("data is printed as JSON on request", async () => {
     latency_ms: { p50: expect.any(Number), p99: expect.any(Number) },
   })
   expect(await json("topics", "--json", "-c", join(own, "pipelines.conf"))).toEqual([
-    { topic: "webhooks", partitions: 1, records: 2, bytes: expect.any(Number) },
+    { connection: "log", topic: "webhooks", partitions: 1, records: 2, bytes: expect.any(Number) },
   ])
   expect(await json("version", "--json")).toEqual({
     hookline: expect.stringMatching(/^\d+\.\d+\.\d+/),

@@ -130,9 +130,13 @@ test("topics, tail and replay go by partition", async () => {
     .trim()
     .split("\n")
   expect(values).toHaveLength(source.filter(({ partition }) => partition === 2).length)
+  expect(await run("topics")).toMatch(/^TOPIC .*\nfrom\/in +3 +50 +\d+\n$/)
   await run("replay", "--from", "from/in", "--to", "to/in")
   const places = ({ partition, offset, value }: StoredRecord) => [partition, offset, Buffer.from(value)]
   expect((await recordsInLog(join(own.path, "to"), "in")).map(places)).toEqual(source.map(places))
+  expect(await run("topics")).toMatch(/\nfrom\/in +3 +50 +\d+\nto\/in +3 +50 +\d+\n$/)
+  const both = await run("tail", "from/in", "to/in", "from/in", "-o", "value")
+  expect(both.trim().split("\n")).toHaveLength(100)
 })
 
 test("forward and the admin API have the records of every partition", async () => {

@@ -43,7 +43,7 @@ test("tail and topics read a log whatever other sections need", async () => {
   const tailed = await ask("tail", "t", "--connection", "log")
   expect(tailed).toMatchObject({ status: 0, stdout: expect.stringContaining(`{"id":1,`), stderr: "" })
   const listed = await ask("topics", "--connection", "log")
-  expect(listed).toMatchObject({ status: 0, stdout: expect.stringMatching(/\nt +1 +1 /), stderr: "" })
+  expect(listed).toMatchObject({ status: 0, stdout: expect.stringMatching(/\nlog\/t +1 +1 /), stderr: "" })
 })
 
 test("spool looks into a spool whatever connections without one need", async () => {
@@ -75,6 +75,6 @@ test("a connection that has to be named is named", async () => {
   expect(await ask("tail", "t")).toMatchObject({
     status: 64,
     stderr:
-      "the file has several connections; choose one with --connection: log, other, spooled\n(see hookline tail --help)\n",
+      "the file has several connections; name the topic with its own: log/t or other/t or spooled/t\n(see hookline tail --help)\n",
   })
 })

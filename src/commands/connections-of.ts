@@ -1,0 +1,45 @@
+import type { TopicPlace } from "../config/sections/topic-place.ts"
+import { HooklineError } from "../errors.ts"
+import type { Application } from "../runtime/application.ts"
+
+/** A topic as an argument names it: with its connection, unless that is the only one. */
+export type NamedTopic = Omit<TopicPlace, "connection"> & { readonly connection: string | undefined }
+
+/**
+ * The connections of the configuration file, or the one that is chosen. Only their ids are read: an unset variable or a missing
+ * file in a section is no error.
+ *
+ * @throws HooklineError `config` where there is none, `usage` where there is no such one
+ */
+export function connectionsOf(app: Application, chosen: string | undefined): readonly string[] {
+  const ids = app.connectionIds()
+  if (ids.length === 0)
+    throw new HooklineError(
+      "config",
+      "the file has no connection; add [connection:<id>], or name another file",
+    )
+  if (chosen === undefined) return ids
+  if (ids.includes(chosen)) return [chosen]
+  throw new HooklineError("usage", `unknown connection ${chosen}; the file has ${ids.join(", ")}`)
+}
+
+/**
+ * Finds the connections of topics: where an argument names none, it is the chosen one, or the only one of the file.
+ *
+ * @throws HooklineError `config` where there is none, `usage` where there is no such one, or several
+ */
+export function placesIn(
+  app: Application,
+  topics: readonly NamedTopic[],
+  chosen: string | undefined,
+): readonly TopicPlace[] {
+  return topics.map(({ topic, connection = chosen }) => {
+    const [id, ...others] = connectionsOf(app, connection)
+    if (others.length === 0) return { connection: id!, topic }
+    const all = [id, ...others].map((it) => `${it}/${topic}`)
+    throw new HooklineError(
+      "usage",
+      `the file has several connections; name the topic with its own: ${all.join(" or ")}`,
+    )
+  })
+}

@@ -1,5 +1,5 @@
 import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
-import type { PartitionEpochs } from "./log-place.ts"
+import type { LogPartition, PartitionEpochs } from "./log-place.ts"
 import type { LogGauges, SpoolGauges } from "../telemetry/gauges.ts"
 
 /** A log broker that records are published to. */
@@ -94,6 +94,17 @@ export interface OffsetRange {
   readonly end: number
 }
 
+/** A partition of a log as it is now. */
+export interface TopicPartition extends LogPartition {
+  readonly topic: string
+  readonly partition: number
+}
+
+/** Records that a log once had, from offset `first` on, before offset `end`. */
+export interface LostRange extends OffsetRange {
+  readonly topic: string
+}
+
 /** The limits of a topic; Infinity: none, or none that is known. */
 export interface TopicRetention {
   readonly ms: number
@@ -128,6 +139,13 @@ export interface LogReader {
   topicId?(topic: string): Promise<string | undefined>
   /** The leader epochs of a partition, as they are when they are asked for. Absent: it has none. */
   epochs?(topic: string, partition: number): PartitionEpochs
+  /**
+   * All partitions of a log that is a file, in whose place another one or an earlier copy may be put, and the records that a
+   * rescue has left behind, in the order in which it named them. Absent: it is no file.
+   *
+   * @throws HooklineError `no_input`
+   */
+  partitions?(): { readonly all: readonly TopicPartition[]; readonly gaps: readonly LostRange[] }
   /**
    * The offsets that a topic holds now, for each partition. With times: from the first record at or after `sinceMs`,
    * before the first one at or after `untilMs`.

@@ -57,6 +57,7 @@ async function compare(id: string, flags: ReconcileFlags, signal: AbortSignal): 
     ledgerFolder,
     // what it accepts, it shows by its answers; only the service can inject
     target: { problem: async () => undefined, inject: undefined },
+    openLog: () => app.openReader(place.connection),
     certified: async () => {},
     log: pino({ level: "warn" }, pino.destination(2)).child({ reconcile: id }),
     signal: lease === undefined ? signal : AbortSignal.any([signal, lease]),

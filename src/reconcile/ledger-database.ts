@@ -4,6 +4,15 @@ import type { DatabaseLocation } from "../storage/database-file.ts"
 import { DurableDatabase } from "../storage/durable-database.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { HOUR_MS, type Certificate } from "./certificate.ts"
+import { LedgerCertificates } from "./ledger-certificates.ts"
+import {
+  createMarks,
+  LedgerMarks,
+  type DoubtfulTime,
+  type MarkedPlace,
+  type SetBack,
+} from "./ledger-marks.ts"
+import { putListed, takeBack } from "./ledger-events.ts"
 import { readPage } from "./listing.ts"
 import { LISTINGS } from "./listings.ts"
 
@@ -16,10 +25,12 @@ import { LISTINGS } from "./listings.ts"
  *                 | outcome: accepted, duplicate, dropped, refused 401; null: not known to have ended here for good
  *                 | missed: 1 once the sender listed a failure, or no outcome was found | pending: 1 while the sender tries
  *                 | attempts: how often it was asked for again, or published | asked: the last round in which it was
- *                 | body: the event, as long as it may have to be published
+ *                 | body: the event, as long as it may have to be published | mark: see ledger-marks.ts, as are the tables marks and places
  *   certificates  hour: its beginning, in milliseconds since 1970 | json: see Certificate
  *
- * An event's outcome, once known, stays: lists name deliveries twice, late, and in any order.
+ * An event's outcome, once known, stays: lists name deliveries twice, late, and in any order. It is taken back if the log no
+ * longer has what it had when the outcome was found: another log, an earlier copy or a rescued one is in its place. What the
+ * sender lists as delivered until then proves nothing either.
  */
 const PAGE_BYTES = 4096
 
@@ -40,6 +51,10 @@ export interface Progress {
   readonly pass?: Pass | undefined
   /** The endpoint when it was last looked at: its URL and events. */
   readonly endpoint?: string
+  /** Deliveries of these times may be gone from the log. */
+  readonly doubtful?: readonly DoubtfulTime[]
+  /** The number of the log's gaps that were compared with the events. */
+  readonly gaps?: number
 }
 
 export interface MissingEvent {
@@ -49,11 +64,10 @@ export interface MissingEvent {
   readonly attempts: number
 }
 
+/** Certificates are kept this long, and events that no certificate covers yet. */
+export const KEPT_MS = 31 * 24 * HOUR_MS
 /** After this many attempts an event is reported as unrecoverable. */
 export const MOST_ATTEMPTS = 3
-/** Ids in a certificate. */
-const MOST_IDS = 1000
-
 export function ledgerIn(directory: string, id: string): DatabaseLocation {
   const path = join(directory, `reconcile-${id}`)
   return {
@@ -68,6 +82,9 @@ export function ledgerIn(directory: string, id: string): DatabaseLocation {
 }
 
 export class LedgerDatabase extends DurableDatabase {
+  readonly #certificates: LedgerCertificates
+  readonly #marks: LedgerMarks
+
   constructor(location: DatabaseLocation) {
     super(location, {
       pageBytes: PAGE_BYTES,
@@ -84,8 +101,11 @@ export class LedgerDatabase extends DurableDatabase {
         db.run(
           "CREATE TABLE IF NOT EXISTS certificates (hour INTEGER PRIMARY KEY, json TEXT NOT NULL) STRICT",
         )
+        createMarks(db)
       },
     })
+    this.#certificates = new LedgerCertificates(this.db)
+    this.#marks = new LedgerMarks(this.db)
   }
 
   readonly operations = {
@@ -114,20 +134,12 @@ export class LedgerDatabase extends DurableDatabase {
       const next = isEnd ? undefined : page.next
       if (next !== undefined && next === current)
         return "its list does not continue: a page names itself as the next"
-      const put = this.db.query(
-        `INSERT INTO events (id, at, last, delivery, outcome, missed, pending, body)
-         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7)
-         ON CONFLICT (id) DO UPDATE SET
-           delivery = iif(?2 < at, ?3, delivery), at = min(at, ?2), last = max(last, ?2), outcome = coalesce(outcome, ?4),
-           missed = max(missed, ?5), pending = ?6, body = iif(outcome IS NULL, coalesce(?7, body), NULL)`,
-      )
       this.transact(() => {
-        for (const { event, delivery, atMs, got, body } of page.items) {
-          if (atMs < fromMs) continue
-          const outcome = got === undefined || got === "failed" || got === "pending" ? null : got
-          const is = (state: string): number => Number(got === state)
-          put.run(event, atMs, delivery, outcome, is("failed"), is("pending"), body ?? null)
-        }
+        putListed(this.db, listing, page.items, {
+          fromMs,
+          doubtful: this.operations.progress().doubtful ?? [],
+          mark: this.#marks.newest,
+        })
         if (next !== undefined) this.#save({ pass: { startedMs, fromMs, next } })
       })
       return { next }
@@ -137,13 +149,14 @@ export class LedgerDatabase extends DurableDatabase {
     found: (lines: string): void => {
       const set = this.db.query(
         // an event that was refused first may have been accepted then
-        `UPDATE events SET outcome = ?2, body = NULL
+        `UPDATE events SET mark = ?3, outcome = ?2, body = NULL
          WHERE id = ?1 AND (outcome IS NULL OR ?2 = 'accepted' AND outcome <> ?2)`,
       )
+      const { newest } = this.#marks
       this.transact(() => {
         for (const line of lines.split("\n").slice(0, -1)) {
           const [outcome, id] = line.split("\t") as [string, string]
-          set.run(id, outcome)
+          set.run(id, outcome, newest)
         }
       })
     },
@@ -182,8 +195,10 @@ export class LedgerDatabase extends DurableDatabase {
     },
 
     settle: (id: string, outcome: string): void => {
-      const set = this.db.query("UPDATE events SET outcome = coalesce(outcome, ?2) WHERE id = ?1")
-      this.transact(() => set.run(id, outcome))
+      const set = this.db.query(
+        "UPDATE events SET mark = iif(outcome IS NULL, ?3, mark), outcome = coalesce(outcome, ?2) WHERE id = ?1",
+      )
+      this.transact(() => set.run(id, outcome, this.#marks.newest))
     },
 
     /** How many of those asked for in a round have no outcome yet. */
@@ -194,71 +209,21 @@ export class LedgerDatabase extends DurableDatabase {
         )
         .get(round)!.n,
 
-    /** @param mostAttempts 0: nothing can be asked for */
-    count: (fromMs: number, toMs: number, mostAttempts: number): Certificate => {
-      const within = "at >= ?1 AND at < ?2"
-      const all = <T>(sql: string): T[] =>
-        this.db.query<T, [number, number]>(sql.replace("EVENTS", `events WHERE ${within}`)).all(fromMs, toMs)
-      const lacking = "outcome IS NULL AND pending = 0"
-      const where = {
-        pending: "outcome IS NULL AND pending = 1",
-        missing: `missed = 1 OR ${lacking}`,
-        recovered: "missed = 1 AND outcome IS NOT NULL",
-        open: `${lacking} AND attempts < ${mostAttempts}`,
-        unrecoverable: `${lacking} AND attempts >= ${mostAttempts}`,
-      }
-      const counts = Object.entries(where).map(([name, it]) => `count(*) FILTER (WHERE ${it}) AS ${name}`)
-      type Counts = { readonly [name in "listed" | keyof typeof where]: number }
-      const [sums] = all<Counts>(`SELECT count(*) AS listed, ${counts.join(", ")} FROM EVENTS`)
-      const ended = all<{ outcome: string; n: number }>(
-        "SELECT outcome, count(*) AS n FROM EVENTS AND outcome IS NOT NULL GROUP BY outcome ORDER BY outcome",
-      )
-      const ids = (name: keyof typeof where): string[] =>
-        all<{ id: string }>(`SELECT id FROM EVENTS AND ${where[name]} ORDER BY at, id LIMIT ${MOST_IDS}`).map(
-          ({ id }) => id,
-        )
-      return {
-        from: new Date(fromMs).toISOString(),
-        to: new Date(toMs).toISOString(),
-        ...sums!,
-        revision: 1,
-        accounted: Object.fromEntries(ended.map(({ outcome, n }) => [outcome, n])),
-        ids: { recovered: ids("recovered"), unrecoverable: ids("unrecoverable") },
-      }
-    },
+    count: (...of: Parameters<LedgerCertificates["count"]>) => this.#certificates.count(...of),
+    due: (...of: Parameters<LedgerCertificates["due"]>) => this.#certificates.due(...of),
+    certify: (certificate: Certificate): void => this.transact(() => this.#certificates.put(certificate)),
+    certificates: (limit: number) => this.#certificates.newest(limit),
 
-    /**
-     * Certificates of the hours that end before a time and have nothing left to ask for: new ones, and changed ones of hours
-     * that had pending events or begin at `againFromMs` or later.
-     */
-    due: (sinceMs: number, againFromMs: number, toMs: number, mostAttempts: number): Certificate[] => {
-      const changed: Certificate[] = []
-      const find = this.db.query<{ json: string }, [number]>("SELECT json FROM certificates WHERE hour = ?")
-      for (let hour = Math.ceil(sinceMs / HOUR_MS) * HOUR_MS; hour + HOUR_MS <= toMs; hour += HOUR_MS) {
-        const row = find.get(hour)
-        const before = row === null ? undefined : (JSON.parse(row.json) as Certificate)
-        if (before?.pending === 0 && hour < againFromMs) continue
-        const now = this.operations.count(hour, hour + HOUR_MS, mostAttempts)
-        if (now.open > 0 || Bun.deepEquals(before, { ...now, revision: before?.revision })) continue
-        changed.push({ ...now, revision: (before?.revision ?? 0) + 1 })
-      }
-      return changed
-    },
-
-    certify: (certificate: Certificate): void => {
-      this.transact(() =>
-        this.db
-          .query("INSERT OR REPLACE INTO certificates VALUES (?, ?)")
-          .run(Date.parse(certificate.from), JSON.stringify(certificate)),
-      )
-    },
-
-    /** The newest first. */
-    certificates: (limit: number): Certificate[] =>
-      this.db
-        .query<{ json: string }, [number]>("SELECT json FROM certificates ORDER BY hour DESC LIMIT ?")
-        .all(limit)
-        .map(({ json }) => JSON.parse(json) as Certificate),
+    places: (isNewest: boolean) => this.#marks.places(isNewest),
+    newestMark: () => this.#marks.newest,
+    timeOfMark: (mark: number) => this.#marks.timeOf(mark),
+    /** Notes how far the log is. */
+    mark: (atMs: number, places: readonly Omit<MarkedPlace, "mark">[], gaps: number): void =>
+      this.transact(() => {
+        this.#marks.put(atMs, places)
+        if (this.operations.progress().gaps !== gaps) this.#save({ gaps })
+      }),
+    setBack: (to: SetBack): number => this.#setBack(to),
 
     /**
      * Deletes certificates of hours before a time, and events that were last sent before it, or before another time if their
@@ -269,12 +234,36 @@ export class LedgerDatabase extends DurableDatabase {
         this.db
           .query(
             `DELETE FROM events WHERE last < ?1 OR last < ?2 AND at - at % ${HOUR_MS} IN
-               (SELECT hour FROM certificates WHERE json ->> 'pending' = 0)`,
+               (SELECT hour FROM certificates WHERE json ->> 'pending' = 0 AND json ->> 'isVoid' IS NULL)`,
           )
           .run(certificatesBeforeMs, eventsBeforeMs)
         this.db.query("DELETE FROM certificates WHERE hour < ?").run(certificatesBeforeMs)
+        this.#marks.trim(certificatesBeforeMs)
       })
     },
+  }
+
+  /** Takes back outcomes of events whose records may be gone, and the certificates of their hours. @returns how many events */
+  #setBack({ doubts, badMark, nowMs, windowMs, latencyMs }: SetBack): number {
+    let count = 0
+    this.transact(() => {
+      const before = this.operations.progress()
+      const doubtful = doubts.map(({ mark, untilMs }) => ({
+        fromMs: (this.#marks.timeOf(mark) ?? 0) - latencyMs,
+        untilMs,
+      }))
+      const taken = doubts.map((doubt) => takeBack(this.db, doubt))
+      count = taken.reduce((sum, { events }) => sum + events, 0)
+      const times = [...doubtful.map((it) => it.fromMs), ...taken.map((it) => it.oldestMs)]
+      this.#certificates.takeBack(Math.min(...times))
+      if (badMark !== undefined) this.#marks.deleteFrom(badMark)
+      const kept = before.doubtful?.filter((it) => it.untilMs > nowMs - KEPT_MS) ?? []
+      // of earlier hours not all events are known any more
+      const sinceMs = Math.max(before.sinceMs, nowMs - windowMs)
+      // a page that was read before proves nothing
+      this.#save({ doubtful: [...kept, ...doubtful], sinceMs, pass: undefined })
+    })
+    return count
   }
 
   #save(changed: Partial<Progress>): void {

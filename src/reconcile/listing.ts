@@ -34,6 +34,8 @@ export interface Listing {
     readonly event: string
     readonly delivery?: string
     readonly time: string
+    /** The time is that of a delivery, each of which has an item. Absent: it is that of the event. */
+    readonly isTimed?: true
     /** What the sender got; undefined: it does not say, and Hookline keeps the outcomes of its own. */
     readonly got?: Got
   }

@@ -29,6 +29,7 @@ const GITLAB: Listing = {
     event: "/request_headers/Idempotency-Key",
     delivery: "/id",
     time: "/response_headers/Date",
+    isTimed: true,
     got: { status: "/response_status" },
   },
   redeliver: {
@@ -61,7 +62,13 @@ export const LISTINGS: { readonly [provider: string]: Listing } = {
       next: { in: "link" },
       isNewestFirst: true,
     },
-    item: { event: "/guid", delivery: "/id", time: "/delivered_at", got: { status: "/status_code" } },
+    item: {
+      event: "/guid",
+      delivery: "/id",
+      time: "/delivered_at",
+      isTimed: true,
+      got: { status: "/status_code" },
+    },
     redeliver: {
       path: "/{endpoint}/deliveries/{delivery}/attempts",
       permission: "write access to webhooks",

@@ -23,6 +23,8 @@ export interface OutcomeStore {
   append(hour: number, lines: string, keptMs: number): Promise<void>
   /** Whole lines from an hour on, of all processes. */
   read(fromHour: number): AsyncIterable<string>
+  /** Deletes all lines of all processes. */
+  forget(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -56,6 +58,10 @@ export class OutcomeFolder implements OutcomeStore {
         yield text.slice(0, end)
       }
     }
+  }
+
+  async forget(): Promise<void> {
+    for (const { name } of await this.#files()) await rm(join(this.#folder, name), { force: true })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

@@ -1,7 +1,9 @@
+import { join } from "node:path"
 import { afterEach, expect, setSystemTime, test } from "bun:test"
 import pino from "pino"
 import { temporaryFolder } from "../../test/support/hookline.ts"
 import { GITHUB_ENDPOINT, GITHUB_TOKEN, GitHubHook } from "../../test/support/github-hook.ts"
+import { openEmbeddedReader } from "../brokers/embedded/reader.ts"
 import { HOUR_MS, type Certificate } from "./certificate.ts"
 import { Ledger, ledgerIn } from "./ledger-database.ts"
 import type { Listing } from "./listing.ts"
@@ -60,6 +62,7 @@ async function start({ windowMs = 3 * HOUR_MS, certified = NOT_PUBLISHED } = {})
       index: undefined,
       shared: undefined,
       target,
+      openLog: async () => openEmbeddedReader(join(folder.path, "log")),
       windowMs,
       everyMs: 1000,
       certified,

@@ -3,13 +3,15 @@ import { pause, steadyMs } from "../clock/clock.ts"
 import { Lasting } from "../clock/lasting.ts"
 import { HooklineError } from "../errors.ts"
 import { HOUR_MS, type Certificate } from "./certificate.ts"
-import { MOST_ATTEMPTS, type MissingEvent } from "./ledger-database.ts"
+import { KEPT_MS, MOST_ATTEMPTS, type MissingEvent } from "./ledger-database.ts"
+import { LogAgreement } from "./log-agreement.ts"
 import { NO_PASS, type Reconciliation, type ReconcileState } from "./reconciliation.ts"
 import { LostAnswer, SenderRefusal } from "./sender-api.ts"
 
 /*
  * A pass over a sender's list:
  *
+ *   compares   the ledger with the log, and takes back what the log no longer has; so it does between passes
  *   looks      at the endpoint, as the sender has it
  *   lists      page by page into the ledger; continued after a crash. What has an outcome there needs nothing more
  *   searches   the index of outcomes, where the list does not say what the sender got
@@ -26,14 +28,15 @@ const BATCH = 20
 const OVERLAP = 15
 /** An unfinished pass is continued within this time. */
 const CONTINUED_MS = HOUR_MS
-/** How long certificates are kept, and events that no certificate covers yet. */
-const KEPT_MS = 31 * 24 * HOUR_MS
+/** The ledger is compared with the log this often. */
+const COMPARED_MS = 10_000
 /** A pass waits this many times the sender's latency for the events that it has asked for. */
 const PATIENCE = 3
 const MOST_PAGES = 10_000
 
 export class Reconciler {
   readonly #of: Reconciliation
+  readonly #agreement: LogAgreement
   readonly #failing = new Lasting({ remindMs: HOUR_MS })
   readonly #misconfigured = new Lasting({ remindMs: 24 * HOUR_MS })
   /** When the last complete listing began, or this was opened; by the steady clock. */
@@ -42,10 +45,11 @@ export class Reconciler {
 
   constructor(reconciliation: Reconciliation) {
     this.#of = reconciliation
+    this.#agreement = new LogAgreement(reconciliation)
   }
 
   get state(): ReconcileState {
-    return this.#state
+    return { ...this.#state, setBack: this.#agreement.setBack }
   }
 
   /** 0: what is missing can only be reported. */
@@ -68,11 +72,23 @@ export class Reconciler {
         const lastedMs = this.#failing.ended()
         if (lastedMs !== undefined) log.info({ lasted_ms: lastedMs }, "reconciling again")
       } else if (this.#failing.began(problem) !== undefined) log.error({ problem }, "can't reconcile")
-      await pause(everyMs, signal)
+      await this.#pause(everyMs)
+    }
+  }
+
+  /** Waits for the next pass, and compares the ledger with the log meanwhile. */
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#of
+    const untilMs = steadyMs() + ms
+    for (let leftMs = ms; leftMs > 0 && !signal.aborted; leftMs = untilMs - steadyMs()) {
+      await pause(Math.min(leftMs, COMPARED_MS), signal)
+      // the next pass says why
+      await this.#agreement.compareIfReady().catch(() => undefined)
     }
   }
 
   async close(): Promise<void> {
+    await this.#agreement.compare().catch(() => undefined)
     await this.#of.ledger.close()
   }
 
@@ -87,6 +103,7 @@ export class Reconciler {
     const { sinceMs, isDryRun = false } = how
     const { api, ledger, log, target, shared, windowMs } = this.#of
     await this.#look()
+    await this.#agreement.compareIfReady()
     const { startedMs, fromMs } = await this.#list(sinceMs)
     await this.#search()
     const asked = isDryRun ? undefined : await this.#ask(startedMs)

@@ -1,3 +1,4 @@
+import type { LogReader } from "../brokers/broker.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Certificate } from "./certificate.ts"
 import type { Ledger } from "./ledger-database.ts"
@@ -29,6 +30,8 @@ export interface Reconciliation {
   /** undefined: there are no replicas. */
   readonly shared: SharedReconcile | undefined
   readonly target: Target
+  /** Opens the log that the pipeline publishes to. @throws HooklineError */
+  readonly openLog: () => Promise<LogReader>
   readonly windowMs: number
   readonly everyMs: number
   readonly certified: (certificate: Certificate) => Promise<void>
@@ -48,6 +51,8 @@ export interface ReconcileState {
   readonly window?: Certificate | undefined
   /** The newest first. */
   readonly certificates: readonly Certificate[]
+  /** Events whose outcomes were taken back since the start. */
+  readonly setBack: number
 }
 
-export const NO_PASS: ReconcileState = { certificates: [] }
+export const NO_PASS: ReconcileState = { certificates: [], setBack: 0 }

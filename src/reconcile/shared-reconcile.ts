@@ -96,6 +96,12 @@ export class SharedReconcile implements OutcomeStore, AsyncDisposable {
       }
   }
 
+  async forget(): Promise<void> {
+    const hour = Math.floor(Date.now() / HOUR_MS)
+    for (let at = hour - KEPT_MS / HOUR_MS; at <= hour; at++)
+      await this.#link.send("DEL", [`${this.#prefix}outcomes:${at}`])
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release()
     this.#link.close()

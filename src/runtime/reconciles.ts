@@ -80,7 +80,7 @@ export function openOutcomes({ id }: PlannedReconcile, { folder, shared }: Recon
   return shared === undefined ? new OutcomeFolder(folder, id) : new SharedReconcile(shared)
 }
 
-type Surroundings = Pick<Reconciliation, "certified" | "signal"> & {
+type Surroundings = Pick<Reconciliation, "certified" | "openLog" | "signal"> & {
   readonly log: Logger
   readonly target: Pick<Target, "problem" | "inject">
   /** undefined: there are no replicas, or nothing is to be kept. */
@@ -156,6 +156,7 @@ export class RunningReconcile extends OwnedSection {
       held: this.#shared,
       ledgerFolder: this.#place.folder,
       target: this.#target(),
+      openLog: () => this.#service.openReader(this.#place.connection),
       certified: (certificate) => this.#publish(certificate),
       log: this.log,
       signal,

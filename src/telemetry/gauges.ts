@@ -33,6 +33,7 @@ interface ReconcileGauges {
   /** Milliseconds since 1970; undefined: never. */
   readonly completeAtMs?: number | undefined
   readonly endpoint?: string | undefined
+  readonly setBack: number
   readonly window?:
     | Readonly<Record<"listed" | "missing" | "recovered" | "open" | "unrecoverable", number>>
     | undefined
@@ -225,6 +226,10 @@ const SENDER_GAUGES = [
     reconcile_unrecoverable_events: [
       "Of the missing, those that were asked for three times, or can't be asked for.",
       reconciled("unrecoverable"),
+    ],
+    reconcile_set_back_events: [
+      "Events whose outcomes were taken back since the start, as their records may be gone: another log, an earlier copy or a rescued one had taken the log's place.",
+      (it) => it.setBack,
     ],
     reconcile_endpoint_ready: [
       "1 while the sender's endpoint is enabled and has the pipeline's URL, as far as its API says, else 0.",

@@ -2,6 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test"
 import { mkdirSync } from "node:fs"
 import pino from "pino"
 import type { Overview } from "../../src/admin/api/shapes.ts"
+import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { whenAborted } from "../../src/clock/clock.ts"
 import { HOUR_MS } from "../../src/reconcile/certificate.ts"
 import { Ledger } from "../../src/reconcile/ledger-database.ts"
@@ -163,6 +164,7 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
       index: undefined,
       shared,
       target: { problem: async () => undefined, inject: undefined, isAt: () => true },
+      openLog: async () => openEmbeddedReader(`${folder.path}/log`),
       windowMs: HOUR_MS,
       everyMs: HOUR_MS,
       certified: async () => {},

@@ -13,7 +13,7 @@ import {
   openForReading,
   type DatabaseLocation,
 } from "../../storage/database-file.ts"
-import { describeDamage, readBeforeDamage } from "./damage.ts"
+import { allGaps, describeDamage, readBeforeDamage } from "./damage.ts"
 import { firstAt } from "./first-at.ts"
 import type { PartitionEpochs } from "../log-place.ts"
 import { EpochsRead } from "./log-epochs.ts"
@@ -84,6 +84,27 @@ export class EmbeddedReader implements LogReader {
       has: (epoch) => now().has(epoch),
       endOf: (epoch) => now().endOf(epoch),
     }
+  }
+
+  partitions(): ReturnType<NonNullable<LogReader["partitions"]>> {
+    return this.#atOnce(() => {
+      const clusterId = readIdentity(this.#db)
+      const epochs = this.#epochs.now
+      const rows = partitionRows(this.#db)
+      const all = rows.map((row) => ({
+        topic: row.name,
+        partition: row.partition,
+        clusterId,
+        end: endOrUnknown(this.#db, row).offset,
+        epochs: epochs.of(recordsTable(row)),
+      }))
+      const byTable = new Map(rows.map((row) => [recordsTable(row), row]))
+      const gaps = allGaps(this.#db).flatMap(({ records, first, end }) => {
+        const row = byTable.get(records)
+        return row === undefined ? [] : [{ topic: row.name, partition: row.partition, first, end }]
+      })
+      return { all, gaps }
+    })
   }
 
   async ranges(topic: string, { sinceMs, untilMs }: TimeRange = {}): Promise<OffsetRange[]> {

@@ -298,9 +298,9 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   ),
   reconcile(
     "an outcome, once known, stays",
-    "reconcile/ledger-database.ts",
-    "outcome = coalesce(outcome, ?4)",
-    "outcome = ?4",
+    "reconcile/ledger-events.ts",
+    "outcome = coalesce(outcome, iif(",
+    "outcome = coalesce(NULL, iif(",
   ),
   reconcile(
     "the first list begins before the time in which none could be read",
@@ -314,13 +314,13 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   ),
   reconcile(
     "an hour that a late listing changes is certified again",
-    "reconcile/ledger-database.ts",
-    "if (before?.pending === 0 && hour < againFromMs) continue",
+    "reconcile/ledger-certificates.ts",
+    "if (before?.pending === 0 && before.isVoid !== true && hour < againFromMs) continue",
     "if (before !== undefined) continue",
   ),
   reconcile(
     "a certificate that comes again has a higher revision",
-    "reconcile/ledger-database.ts",
+    "reconcile/ledger-certificates.ts",
     "revision: (before?.revision ?? 0) + 1",
     "revision: 1",
   ),
@@ -332,7 +332,7 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   ),
   reconcile(
     "an hour is certified once nothing of it is left to ask for",
-    "reconcile/ledger-database.ts",
+    "reconcile/ledger-certificates.ts",
     "now.open > 0 || Bun",
     "Bun",
   ),

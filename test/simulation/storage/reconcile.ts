@@ -9,7 +9,7 @@ import { LISTINGS } from "../../../src/reconcile/listings.ts"
 import { indexed, OutcomeWriter, type OutcomeStore } from "../../../src/reconcile/outcome-index.ts"
 import { Reconciler } from "../../../src/reconcile/reconciler.ts"
 import { SenderApi } from "../../../src/reconcile/sender-api.ts"
-import type { Broker } from "../../../src/brokers/broker.ts"
+import type { Broker, LogReader } from "../../../src/brokers/broker.ts"
 import { dedupeKeysSpec } from "../../../src/dedupe/open-store.ts"
 import type { Handler } from "../../../src/pipeline/compose.ts"
 import type { Processor } from "../../../src/pipeline/event.ts"
@@ -79,6 +79,10 @@ class ModelIndex implements OutcomeStore {
 
   async *read(fromHour: number): AsyncIterable<string> {
     for (const [hour, lines] of this.#texts) if (hour >= fromHour) yield lines
+  }
+
+  async forget(): Promise<void> {
+    this.#texts.length = 0
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
@@ -202,6 +206,8 @@ class ReconcileTrial {
           return this.#mayAsk ? undefined : "the broker is down"
         },
       },
+      // the log is no file
+      openLog: async () => ({ async close() {} }) as LogReader,
       windowMs: this.#windowMs,
       everyMs: 100,
       certified: (certificate) => this.#certified(certificate),

@@ -17,6 +17,7 @@ import type { ReconcileFlags } from "./reconcile.ts"
 import { declareForward, declareReplay } from "./declare-replay.ts"
 import { declareReload } from "./reload.ts"
 import { declareSend } from "./send.ts"
+import { declareGroups } from "./groups.ts"
 import { declareStatus } from "./status.ts"
 import { declareVerify } from "./verify.ts"
 import { columns, wrap } from "./wrap.ts"
@@ -41,6 +42,7 @@ export function declareProgram(): Command {
   declareReconcile(program)
   declareReload(program)
   declareHealth(program)
+  declareGroups(program)
   declareStatus(program)
   declareMcp(program)
   declareHelp(program)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test"
+import { join } from "node:path"
 import type { ConsumerGroups } from "../../src/admin/api/shapes.ts"
-import { startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { joinWithKcat, kafkaAddressOf, readableLog } from "../support/kafka-clients.ts"
 import { until } from "../support/kafka-options.ts"
 import { hasKcat } from "../support/kcat.ts"
@@ -43,6 +44,16 @@ describe.skipIf(!hasKcat())("consumer groups of an embedded log", () => {
         ["billing", 0, "Stable", 1],
       ]),
     )
+    // the running file has a port that the system chose
+    await Bun.write(join(folder.path, "asked.conf"), `[admin]\nlisten = ${new URL(running.adminUrl!).host}\n`)
+    const printed = await hookline(["groups", "-c", "asked.conf"], { cwd: folder.path })
+    expect([printed.status, printed.stderr]).toEqual([0, ""])
+    expect(printed.stdout.trim().split("\n").slice(1)).toEqual([
+      expect.stringMatching(/^search +log\/webhooks +2 +0 +Empty$/),
+      expect.stringMatching(/^billing +log\/webhooks +0 +1 +Stable$/),
+    ])
+    const json = await hookline(["groups", "--json", "-c", "asked.conf"], { cwd: folder.path })
+    expect(JSON.parse(json.stdout)).toEqual(await groups())
     expect((await groups()).groups[0]).toEqual({
       connection: "log",
       group: "search",

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test"
-import { generateKeyPairSync } from "node:crypto"
 import { jwtVerify } from "jose"
 import { steadyMs } from "../clock/clock.ts"
 import { LISTINGS } from "./listings.ts"
 import { SenderApi } from "./sender-api.ts"
+import { newRsaKey } from "../../test/support/rsa-keys.ts"
 
 interface Case {
   readonly provider?: string
@@ -130,7 +130,7 @@ test("a token that does not come keeps no process from stopping", async () => {
 test.each([0, 2, -2])(
   "a GitHub App's token holds where GitHub's clock is ahead by %d hours",
   async (hours) => {
-    const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
+    const { privateKey, publicKey } = newRsaKey()
     const pem = privateKey.export({ type: "pkcs1", format: "pem" }) as string
     await using sender = start({
       credentials: `12345:${pem}`,

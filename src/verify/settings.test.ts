@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test"
-import { generateKeyPairSync } from "node:crypto"
 import { HooklineError } from "../errors.ts"
 import { WrongSetting, type VerifierSettings } from "./schemes/family.ts"
 import { makeSigner, makeVerifier } from "./presets/providers.ts"
 import { splitKeys, splitSecrets } from "./settings.ts"
+import { newRsaKey } from "../../test/support/rsa-keys.ts"
 
 const SECRET = "Zm9v-not-to-be-shown"
 
-const short = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey
+const short = newRsaKey(1024).publicKey
 const SHORT_PEM = short.export({ format: "pem", type: "spki" }).toString()
 const SHORT_JWK = JSON.stringify(short.export({ format: "jwk" }))
 const SHORT_DER = short.export({ format: "der", type: "spki" }).toString("base64")

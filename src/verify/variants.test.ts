@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test"
-import { createHash, createHmac, createSign, generateKeyPairSync } from "node:crypto"
+import { createHash, createHmac, createSign } from "node:crypto"
 import { makeCertificate } from "../../test/support/certificate.ts"
 import type { VerifierSettings } from "./schemes/family.ts"
 import { makeSigner, makeVerifier } from "./presets/providers.ts"
+import { newRsaKey } from "../../test/support/rsa-keys.ts"
 
 // What a provider does in addition to its usual way, which presets.test.ts has.
 
@@ -99,7 +100,7 @@ test.each<[string, unknown, string]>([
   expect(await outcome("ms-graph", { secret: ["s"] }, { body: JSON.stringify({ value }) })).toBe(expected)
 })
 
-const entra = generateKeyPairSync("rsa", { modulusLength: 2048 })
+const entra = newRsaKey()
 const jwks = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,

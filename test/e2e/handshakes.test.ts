@@ -9,6 +9,7 @@ import { componentContext } from "../support/component-context.ts"
 import { sharedByTests, temporaryFolder } from "../support/hookline.ts"
 import { inCode } from "../support/in-code.ts"
 import { startVerified } from "../support/verified.ts"
+import { newRsaKey } from "../support/rsa-keys.ts"
 
 const SECRET = "example-not-a-secret"
 const mac = (text: string, encoding: "hex" | "base64", key = SECRET): string =>
@@ -532,7 +533,7 @@ describe("Amazon SNS's SubscriptionConfirmation", () => {
     await using it = await startVerified(join(folder.path, name), { sns: step })
     const post = (body: string): Promise<Response> =>
       fetch(`${it.origin("sns")}/in`, { method: "POST", body })
-    const forged = confirmation(url, generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey)
+    const forged = confirmation(url, newRsaKey().privateKey)
     expect((await post(forged)).status).toBe(401)
     expect(visited).toEqual([])
     expect((await post(confirmation(url))).status).toBe(status)

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test"
-import { generateKeyPairSync } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { exportJWK, SignJWT } from "jose"
@@ -20,6 +19,7 @@ import { freePort, freePorts } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
 import { startCommand, startDev } from "../support/running-command.ts"
 import { startTokenServer } from "../support/token-server.ts"
+import { newRsaKey } from "../support/rsa-keys.ts"
 
 // HTTP_PROXY and its kin in the environment: this machine is reached directly, everything else through the proxy.
 
@@ -102,7 +102,7 @@ token = \${TOKEN}
 })
 
 describe("requests to other machines", () => {
-  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 })
+  const { publicKey, privateKey } = newRsaKey()
   const configuration = `[connection:log]
 directory = log
 [pipeline:hooks:WebHookSource]

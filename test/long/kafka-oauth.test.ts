@@ -14,6 +14,7 @@ import { canStartKafka, createTopic, freshTopic, startKafka, type OwnKafka } fro
 import { hasKcat, readWithKcat } from "../support/kcat.ts"
 import { freePort } from "../support/ports.ts"
 import { AUDIENCE, startTokenServer, takesTokens, type TokenServer } from "../support/token-server.ts"
+import { newRsaKey } from "../support/rsa-keys.ts"
 
 /** Authenticated again after 0.8 of it: the rest is what a busy machine may be late by. */
 const REAUTHENTICATE_MS = 8000
@@ -90,7 +91,7 @@ describe.skipIf(!(await canStartKafka()) || !hasKcat())("a Kafka that wants acce
   })
 
   test.each([
-    ["RS256", () => generateKeyPairSync("rsa", { modulusLength: 2048 })],
+    ["RS256", () => newRsaKey()],
     ["ES256", () => generateKeyPairSync("ec", { namedCurve: "prime256v1" })],
     ["EdDSA", () => generateKeyPairSync("ed25519")],
   ])("is published to by an assertion signed with %s", async (alg, generate) => {

@@ -1,7 +1,8 @@
-import { generateKeyPairSync, sign, type KeyObject } from "node:crypto"
+import { sign, type KeyObject } from "node:crypto"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
+import { newRsaKey } from "./rsa-keys.ts"
 
 /** An X.509 certificate made for a test, and the key that it certifies. */
 export interface TestCertificate {
@@ -36,7 +37,7 @@ export function makeCertificate(
     nowMs: number
   },
 ): TestCertificate {
-  const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: bits })
+  const { publicKey, privateKey } = newRsaKey(bits)
   const tbs = sequence(
     explicit(0, integer(2)),
     integer(serial++),

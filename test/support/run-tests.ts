@@ -41,7 +41,12 @@ export async function runTests(
   const temporary = folder.make("t")
   // as /tmp itself: some tests let another user in
   for (const path of [folder.path, temporary]) chmodSync(path, 0o755)
-  const settings: Record<string, string> = { ...env, HOOKLINE_TEST_NOTES: notes, TMPDIR: temporary }
+  const settings: Record<string, string> = {
+    ...env,
+    HOOKLINE_TEST_KEYS: join(folder.path, "keys"),
+    HOOKLINE_TEST_NOTES: notes,
+    TMPDIR: temporary,
+  }
   if (builds) settings["HOOKLINE_TEST_PROGRAM"] = await buildProgram(join(folder.path, "hookline"))
   const given = process.env.HOOKLINE_TEST_BOOTSTRAP_SERVERS ?? ""
   const kafka = startsKafka && given === "" && (await canStartKafka()) ? await startKafka() : undefined

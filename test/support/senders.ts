@@ -13,6 +13,7 @@ import { stripeSignature } from "./stripe-events.ts"
 import type { VerifierSettings } from "../../src/verify/schemes/family.ts"
 import type { SignedRequest } from "../../src/verify/verifier.ts"
 import type { Fetcher } from "../../src/verify/fetch/fetcher.ts"
+import { newRsaKey } from "./rsa-keys.ts"
 
 /** A request as one of these senders makes it. */
 export interface Sent {
@@ -156,8 +157,8 @@ const keyJwt = (alg: "RS256" | "ES256", kid: string, key: KeyObject, claims: obj
 const bodyHash = (body: string, encoding: "hex" | "base64"): string =>
   createHash("sha256").update(body).digest(encoding)
 
-const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 })
-const otherRsa = generateKeyPairSync("rsa", { modulusLength: 2048 })
+const rsa = newRsaKey()
+const otherRsa = newRsaKey()
 const ec = generateKeyPairSync("ec", { namedCurve: "P-256" })
 const otherEc = generateKeyPairSync("ec", { namedCurve: "P-256" })
 const ed = generateKeyPairSync("ed25519")

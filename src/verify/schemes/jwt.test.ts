@@ -4,9 +4,10 @@ import { jwksFetch } from "../fetch/jwks.ts"
 import { makeVerifier } from "../presets/providers.ts"
 import type { VerifierSettings } from "./family.ts"
 import type { VerificationResult } from "../verifier.ts"
+import { newRsaKey } from "../../../test/support/rsa-keys.ts"
 
 const NOW = 1_790_000_000_000
-const first = generateKeyPairSync("rsa", { modulusLength: 2048 })
+const first = newRsaKey()
 const second = generateKeyPairSync("ec", { namedCurve: "P-256" })
 
 let served: Response | (() => Response)
@@ -264,7 +265,7 @@ test.each<[string, VerifierSettings, string, string]>([
   expect(await reasonOf(settings, token)).toBe(expected)
 })
 
-const short = generateKeyPairSync("rsa", { modulusLength: 1024 })
+const short = newRsaKey(1024)
 
 test("a token by an RSA key of fewer than 2048 bits in the JWKS is refused", async () => {
   served = keySet(["k1", short.publicKey])

@@ -1,14 +1,15 @@
 import { afterAll, expect, test } from "bun:test"
-import { generateKeyPairSync, sign, type KeyObject } from "node:crypto"
+import { sign, type KeyObject } from "node:crypto"
 import { makeVerifier } from "../presets/providers.ts"
 import type { VerifierSettings } from "./family.ts"
+import { newRsaKey } from "../../../test/support/rsa-keys.ts"
 
 const NOW = 1_790_000_000_000
 const APP = "8e460676-ae3f-4b1e-8790-ee0fb5d6148f"
 const TENANT = "84bd8158-6d4d-4958-8b9f-9d6445542f95"
 const PUBLISHER = "0bf30f3b-4a52-48df-9a82-234910c4a086"
-const microsoft = generateKeyPairSync("rsa", { modulusLength: 2048 })
-const stranger = generateKeyPairSync("rsa", { modulusLength: 2048 })
+const microsoft = newRsaKey()
+const stranger = newRsaKey()
 
 let fetches = 0
 const keys = Bun.serve({

@@ -1,20 +1,15 @@
 /**
- * Bundles `hookline/verify`, which runs without Bun and depends on nothing: from the modules that the service has, with
- * src/verify/anywhere/ in the place of what needs Bun or Node.
+ * Bundles `hookline/verify`, which runs without Bun and depends on nothing, from the modules that the service has. Of a module
+ * with a `.web` or `.browser` next to it, that one is bundled; src/verify/anywhere/tsconfig.json checks the types of the same modules.
  */
 import { existsSync, readdirSync, rmSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import type { BunPlugin } from "bun"
 import { PRESETS } from "../src/verify/presets/presets.ts"
 import { PROVIDER_NAMES } from "../src/verify/presets/providers.ts"
 import { camelCase } from "../src/message.ts"
 
-const source = join(import.meta.dir, "../src/verify")
-const anywhere = join(source, "anywhere")
-const buffer = join(anywhere, "buffer.ts")
-
-/** Modules of schemes that need node:crypto. */
-const SERVER_ONLY = /\/(?:jwt|paypal|aws-sns|asymmetric|ms-graph-tokens)\.ts$/
+const anywhere = join(import.meta.dir, "../src/verify/anywhere")
 
 const ENTRIES = ["verify", "hmac", "explain", "server"] as const
 type Entry = (typeof ENTRIES)[number]
@@ -22,16 +17,15 @@ type Entry = (typeof ENTRIES)[number]
 const replacing = (entry: Entry): BunPlugin => ({
   name: "anywhere",
   setup(build) {
-    build.onResolve({ filter: /\/crypto\.ts$/ }, () => ({ path: join(anywhere, "crypto.ts") }))
-    build.onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
-      const from = entry === "server" ? "node:buffer" : buffer
-      let text = (await Bun.file(path).text()).replace('"node:buffer"', `"${from}"`)
-      if (/\bBuffer\b/.test(text) && path !== buffer) text = `import { Buffer } from "${from}"\n${text}`
-      return { contents: text, loader: "ts" }
+    // servers have node:crypto and node:buffer
+    const suffixes = entry === "server" ? [".web.ts"] : [".browser.ts", ".web.ts"]
+    build.onResolve({ filter: /^\..*\.ts$/ }, ({ path, importer }) => {
+      const others = suffixes.map((suffix) => join(dirname(importer), path.replace(/\.ts$/, suffix)))
+      const other = others.find((it) => existsSync(it))
+      return other === undefined ? undefined : { path: other }
     })
-    if (entry === "server") return
-    build.onResolve({ filter: /\/network\.ts$/ }, () => ({ path: join(anywhere, "network.ts") }))
-    build.onResolve({ filter: SERVER_ONLY }, () => ({ path: join(anywhere, "server-only.ts") }))
+    if (entry !== "server")
+      build.onResolve({ filter: /^node:buffer$/ }, () => ({ path: join(anywhere, "buffer.ts") }))
   },
 })
 
@@ -59,8 +53,6 @@ export async function bundle(module: string, entry: Entry): Promise<Blob> {
     target: entry === "server" ? "node" : "browser",
     format: "esm",
     minify: { whitespace: true, syntax: true },
-    // browsers have no setImmediate
-    ...(entry !== "server" && { define: { setImmediate: "setTimeout" } }),
     plugins: [replacing(entry)],
   })
   return outputs[0]!

@@ -1,5 +1,5 @@
 // Hot path: values of headers become bytes here.
-import { isUtf8 } from "node:buffer"
+import { Buffer, isUtf8 } from "node:buffer"
 
 /*
  * Names and values of HTTP headers. A value is a string with a character for each byte, as `Headers` has it: bytes above 0x7F have

@@ -27,7 +27,11 @@ export function* inSteps<T, R>(all: Iterable<T>, make: (one: T) => R): Steps<R[]
 }
 
 /** Lets other work of the event loop run. */
-export const nextTurn = (): Promise<void> => new Promise(setImmediate)
+export const nextTurn = (): Promise<void> => new Promise((resolve) => soon(resolve))
+
+type Soon = (callback: () => void) => unknown
+/** Browsers have no setImmediate. */
+const soon = (globalThis as { readonly setImmediate?: Soon }).setImmediate ?? (setTimeout as Soon)
 
 const STEP_ELEMENTS = 8
 

@@ -7,7 +7,7 @@ import { Accepted, decisive, type Dropped, type Rejected } from "../pipeline/out
 import { unpublished, UNPUBLISHED } from "../pipeline/service-unavailable.ts"
 import type { Receipt, Record, RecordHeader } from "../pipeline/record.ts"
 import type { Span } from "../telemetry/traces/trace.ts"
-import type { KnownSender } from "../verify/presets/event-locations.ts"
+import type { KnownSender } from "./known-sender.ts"
 import {
   checkCloudEventsInPipeline,
   CLOUDEVENTS_OPTIONS,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { componentContext } from "../../test/support/component-context.ts"
 import { eventOf, IN_TIME } from "../../test/support/event.ts"
-import type { KnownSender } from "../verify/presets/event-locations.ts"
+import type { KnownSender } from "./known-sender.ts"
 import type { Coverage } from "../verify/schemes/family.ts"
 import type { Event } from "../pipeline/event.ts"
 import { resolveSection } from "../config/options/resolve.ts"

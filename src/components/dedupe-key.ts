@@ -5,7 +5,8 @@ import { MINUS, QUOTE, skipSpace, startOfText, isDigit } from "../json/tokens.ts
 import { spells, toName, type Name } from "../json/name.ts"
 import { Items } from "../json/walk.ts"
 import { headerBytes } from "../headers.ts"
-import { isForgeable, locateEventPart, type KnownSender } from "../verify/presets/event-locations.ts"
+import { locateEventPart, type KnownSender } from "./known-sender.ts"
+import { isForgeable } from "../verify/presets/event-locations.ts"
 import type { Coverage } from "../verify/schemes/family.ts"
 import { firstOf, locate, valueBy, type EventFunction, type ValueOf } from "./extraction.ts"
 

@@ -13,7 +13,7 @@ import type { Processor, Publisher } from "../pipeline/event.ts"
 import type { Route } from "../http/route.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
-import type { KnownSender } from "../verify/presets/event-locations.ts"
+import type { KnownSender } from "./known-sender.ts"
 import type { Verification } from "../verify/presets/providers.ts"
 
 /** Passed to a component's `create` with its options. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import type { Event } from "../pipeline/event.ts"
-import type { KnownSender } from "../verify/presets/event-locations.ts"
+import type { KnownSender } from "./known-sender.ts"
 import { enricher } from "./enricher.ts"
 import { toLocalTime } from "./local-time.ts"
 import { componentContext } from "../../test/support/component-context.ts"

@@ -1,6 +1,6 @@
 import type { OptionSet, Values } from "../config/options/option.ts"
 import type { Processor } from "../pipeline/event.ts"
-import type { KnownSender } from "../verify/presets/event-locations.ts"
+import type { KnownSender } from "./known-sender.ts"
 import type { Component, Store } from "./define-component.ts"
 
 /*

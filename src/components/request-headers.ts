@@ -6,7 +6,8 @@ import { headerBytes } from "../headers.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { maskUrlsAndForms } from "../verify/explain/mask-plain.ts"
 import { isTokenName } from "../verify/explain/secret-names.ts"
-import { eventHeaders, type KnownSender } from "../verify/presets/event-locations.ts"
+import type { KnownSender } from "./known-sender.ts"
+import { eventHeaders } from "../verify/presets/event-locations.ts"
 
 /** Most headers of a request in its record, and their bytes, names included. */
 const MOST_HEADERS = 64

@@ -1,5 +1,5 @@
 // Hot path: the text of every form passes here.
-import { isUtf8 } from "node:buffer"
+import { Buffer, isUtf8 } from "node:buffer"
 import { readJson } from "../json/read.ts"
 import { asBuffer } from "../json/tokens.ts"
 import type { FormFlaw } from "./field.ts"
@@ -36,7 +36,12 @@ export function charsetOf(label: string): Charset | undefined {
   const known = KNOWN.get(spelled)
   if (known !== undefined) return known
   try {
-    const charset = charsetBy(new TextDecoder(spelled as Bun.Encoding, { fatal: true, ignoreBOM: true }))
+    const charset = charsetBy(
+      new TextDecoder(spelled as ConstructorParameters<typeof TextDecoder>[0], {
+        fatal: true,
+        ignoreBOM: true,
+      }),
+    )
     KNOWN.set(spelled, charset)
     return charset
   } catch {

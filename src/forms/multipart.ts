@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { asBuffer } from "../json/tokens.ts"
 import { HEADER_NAME } from "../headers.ts"
 import {

@@ -1,4 +1,5 @@
 // Hot path: every form passes here.
+import { Buffer } from "node:buffer"
 import { charsetOfForm, undecodable, UTF_8, type Encoding } from "./charset.ts"
 import { MOST_FIELDS, TOO_MANY_FIELDS, type FormFlaw, type TextField } from "./field.ts"
 

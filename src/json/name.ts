@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { asBuffer, BACKSLASH, byteAt, SOLIDUS } from "./tokens.ts"
 
 /** A member name, prepared for comparison with raw JSON. */

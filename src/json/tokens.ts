@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 // The bytes and tokens of JSON (RFC 8259), and where they end.
 
 export const QUOTE = 0x22

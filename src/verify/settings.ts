@@ -1,7 +1,8 @@
 import { message, ofFile, type Message } from "../message.ts"
-import { guard } from "../config/options/option.ts"
+import { guard, type Option } from "../config/options/option.ts"
 import { WrongValue, custom, duration, headerName, oneOf, text } from "../config/options/option-types.ts"
 import type { DurationText } from "../config/options/option-types.ts"
+import type { SettingKey, VerifierSettings } from "./schemes/family.ts"
 
 interface SecretOption {
   readonly doc: string
@@ -64,6 +65,9 @@ const splitLines = (text: string): readonly string[] =>
 const unquoted = (value: string): string => /^"(.*)"$/.exec(value)?.[1] ?? value
 
 const time = duration({ optional: true, doc: "" })
+
+/** An option for each setting, with its values. */
+type Options = { readonly [key in SettingKey]: Option<VerifierSettings[key], never> }
 
 /** The options of a verifier, of which each family has some. */
 export const SETTINGS = {
@@ -136,4 +140,4 @@ export const SETTINGS = {
     optional: true,
     doc: "For jwt: whether a token must have `exp`; default: true. A token without it never expires.",
   }),
-} as const
+} as const satisfies Options

@@ -1,12 +1,16 @@
-import type { RequestInfo } from "../pipeline/event.ts"
-
 /**
  * Verification of webhooks: a `Verifier` is made once from settings (`makeVerifier` in presets/providers.ts) and verifies
  * each request; a `Signer` signs as the provider would.
  */
 
 /** A webhook call as verifiers see it. */
-export interface SignedRequest extends Pick<RequestInfo, "method" | "path" | "query" | "headers"> {
+export interface SignedRequest {
+  readonly method: string
+  /** Path of the request target, as sent, without the query. */
+  readonly path: string
+  /** Query of the request target, as sent, without the `?`; empty if none. */
+  readonly query: string
+  readonly headers: Headers
   /** The URL as the provider knows it, see http/public-url.ts. May be empty for verifiers without `signsUrl`. */
   readonly url: string
   /** As received, decompressed, unparsed. Empty for verifiers that need no body. */

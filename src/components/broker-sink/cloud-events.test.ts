@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test"
 import { eventOf } from "../../../test/support/event.ts"
 import type { RecordHeader } from "../../pipeline/record.ts"
-import type { KnownSender } from "../../verify/presets/event-locations.ts"
+import type { KnownSender } from "../known-sender.ts"
 import { cloudEventHeaders } from "./cloud-events.ts"
 
 const ARRIVED = Date.parse("2026-11-22T10:00:00.123Z")

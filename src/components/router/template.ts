@@ -1,6 +1,6 @@
 // Hot path: `compileTemplate`.
 import type { Event } from "../../pipeline/event.ts"
-import type { KnownSender } from "../../verify/presets/event-locations.ts"
+import type { KnownSender } from "../known-sender.ts"
 import { asBuffer } from "../../json/tokens.ts"
 import { EVENT_VALUE } from "../extraction.ts"
 import { compilePatterns } from "../../json/pattern.ts"

@@ -1,6 +1,7 @@
 import { blank, message, named, setting, type Message } from "../../message.ts"
 import type { Steps } from "../../clock/slices.ts"
-import { idInBody, locateEventPart, type KnownSender } from "../../verify/presets/event-locations.ts"
+import { locateEventPart, type KnownSender } from "../../components/known-sender.ts"
+import { idInBody } from "../../verify/presets/event-locations.ts"
 import { presetOf } from "../../verify/presets/presets.ts"
 import { nameOf, type ProviderRef } from "../../verify/presets/providers.ts"
 import type { Coverage } from "../../verify/schemes/family.ts"

@@ -1,12 +1,13 @@
 /*
- * What verification uses of Node's Buffer, for runtimes that have none, such as browsers. The bundler puts it in its place
+ * What verification uses of node:buffer, for runtimes that have none, such as browsers. In their bundles it takes its place
  * (scripts/build-verify.ts); its behaviour is Node's.
  */
 
 type Encoding = "utf8" | "hex" | "base64" | "base64url" | "latin1"
 
 class Bytes extends Uint8Array {
-  override toString(encoding: Encoding = "utf8"): string {
+  override toString(encoding: Encoding = "utf8", start = 0, end = this.length): string {
+    if (start > 0 || end < this.length) return this.subarray(start, end).toString(encoding)
     if (encoding === "utf8") return TEXT.decode(this)
     if (encoding === "hex") return Array.from(this, (byte) => byte.toString(16).padStart(2, "0")).join("")
     let text = ""
@@ -18,6 +19,10 @@ class Bytes extends Uint8Array {
     return encoding === "base64"
       ? encoded
       : encoded.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")
+  }
+
+  override subarray(begin?: number, end?: number): Bytes {
+    return super.subarray(begin, end) as Bytes
   }
 
   equals(other: Uint8Array): boolean {
@@ -38,12 +43,14 @@ const TEXT = new TextDecoder("utf-8", { ignoreBOM: true })
 const STRICT = new TextDecoder("utf-8", { fatal: true })
 
 function from(
-  content: string | ArrayBuffer | ArrayLike<number>,
+  content: string | ArrayBufferLike | ArrayLike<number>,
   encodingOrOffset: Encoding | number = "utf8",
   length?: number,
 ): Bytes {
-  if (content instanceof ArrayBuffer) return new Bytes(content, Number(encodingOrOffset) || 0, length)
-  if (typeof content !== "string") return new Bytes(content)
+  if (typeof content !== "string")
+    return "length" in content
+      ? new Bytes(content)
+      : new Bytes(content as ArrayBuffer, Number(encodingOrOffset) || 0, length)
   if (encodingOrOffset === "hex")
     return new Bytes(
       (/^(?:[0-9a-f]{2})*/i.exec(content)![0].match(/../g) ?? []).map((it) => Number.parseInt(it, 16)),
@@ -64,7 +71,7 @@ function from(
 /** A single last digit says nothing of a byte. */
 const decoded = (digits: string): string => atob(digits.length % 4 === 1 ? digits.slice(0, -1) : digits)
 
-export const Buffer = Object.assign(Bytes, {
+const STATIC = {
   from,
   concat(pieces: readonly Uint8Array[]): Bytes {
     const all = new Bytes(pieces.reduce((sum, { length }) => sum + length, 0))
@@ -77,7 +84,10 @@ export const Buffer = Object.assign(Bytes, {
   },
   allocUnsafe: (length: number): Bytes => new Bytes(length),
   byteLength: (text: string): number => from(text).length,
-})
+}
+
+export type Buffer = Bytes
+export const Buffer: (abstract new () => Bytes) & typeof STATIC = Object.assign(Bytes, STATIC)
 
 /** As node:buffer has it. */
 export function isUtf8(bytes: Uint8Array): boolean {

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import type { VerifierSettings } from "../schemes/family.ts"
 import { readJson } from "../../json/read.ts"
 import { decodeBase64, decodeHex } from "../schemes/secrets.ts"

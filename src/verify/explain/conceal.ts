@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { maskedUrl, outlineOfQuery } from "../../outgoing/shown-url.ts"
 import type { VerifierSettings } from "../schemes/family.ts"
 import { literally } from "../schemes/mac.ts"

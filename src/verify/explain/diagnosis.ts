@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { slices } from "../../clock/slices.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { SCHEMES } from "../presets/schemes.ts"

@@ -1,4 +1,4 @@
-import { anyPrivateKey } from "../schemes/asymmetric.ts"
+import { anyPrivateKey } from "../schemes/key-schemes.ts"
 import { findFamily, makeSigner } from "../presets/providers.ts"
 import type { Inquiry } from "./inquiry.ts"
 

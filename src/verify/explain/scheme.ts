@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { mac, settle } from "../crypto.ts"
 import type { Explanation, SignedRequest } from "../verifier.ts"
 import { AS_TEXT, otherKeys } from "./candidates.ts"

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { MOST_SIGNATURES } from "../schemes/family.ts"
 import type { SignedRequest } from "../verifier.ts"
 import type { Candidate, MistakeKind, SuggestedOptions } from "./inquiry.ts"

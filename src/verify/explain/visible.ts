@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { utf8Length } from "../../json/tokens.ts"
 
 /**

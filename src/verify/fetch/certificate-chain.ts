@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { X509Certificate } from "node:crypto"
 
 const PEM = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g

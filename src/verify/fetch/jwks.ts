@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import type { FetchImplementation, JSONWebKeySet } from "jose"
 import { steadyMs } from "../../clock/clock.ts"
 import { RecentFailures } from "./recent-failures.ts"

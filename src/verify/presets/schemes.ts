@@ -1,7 +1,5 @@
 import { adyen } from "../schemes/adyen.ts"
 import { anyOf } from "../schemes/any-of.ts"
-import { ecdsaSignature, ed25519Signature, rsaSignature } from "../schemes/asymmetric.ts"
-import { awsSns } from "../schemes/aws-sns.ts"
 import { contentful } from "../schemes/contentful.ts"
 import { MOST_SIGNATURES, type Family } from "../schemes/family.ts"
 import { mandrill, twilio } from "../schemes/form-signature.ts"
@@ -9,10 +7,17 @@ import type { HmacForm } from "../schemes/hmac-form.ts"
 import { hmac } from "../schemes/hmac.ts"
 import { hook0 } from "../schemes/hook0.ts"
 import { hubspot } from "../schemes/hubspot.ts"
-import { ASYMMETRIC, jwt, SYMMETRIC } from "../schemes/jwt.ts"
+import { ASYMMETRIC, SYMMETRIC } from "../schemes/jwt-form.ts"
+import {
+  awsSns,
+  ecdsaSignature,
+  ed25519Signature,
+  jwt,
+  paypal,
+  rsaSignature,
+} from "../schemes/key-schemes.ts"
 import { mailgun } from "../schemes/mailgun.ts"
 import { msGraph } from "../schemes/ms-graph.ts"
-import { paypal } from "../schemes/paypal.ts"
 import type { SchemeForm } from "../schemes/scheme-form.ts"
 import { standardWebhooks } from "../schemes/standard-webhooks.ts"
 import { basic, tokenAt, tokenIn } from "../schemes/token.ts"

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { firstByte } from "../../forms/body-format.ts"
 import { OPEN_BRACE } from "../../json/tokens.ts"
 import type { Family } from "./family.ts"

@@ -2,15 +2,10 @@ import { generateKeyPairSync, sign, verify, type KeyObject } from "node:crypto"
 import { joined } from "../pieces.ts"
 import { listOf, type Family, type VerifierSettings } from "./family.ts"
 import { coverageOf, hmacScheme } from "./hmac.ts"
-import { formReader, type HmacForm } from "./hmac-form.ts"
+import { formReader, type AsymmetricForm } from "./hmac-form.ts"
 import { importPrivateKey, importPublicKey } from "./public-key.ts"
 import { decodeBase64, decodeHex } from "./secrets.ts"
 import { type Signed, signatureVerifier, type Key, type Scheme } from "./signature-verifier.ts"
-
-/** A public-key scheme as data, laid out like an HMAC scheme. */
-export type AsymmetricForm = Omit<HmacForm, "algorithm" | "list" | "encoding" | "secret"> & {
-  readonly encoding: "hex" | "base64"
-}
 
 interface Kind {
   readonly family: string

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { certificateVerifier, type CertificateClaim } from "./certificate-signature.ts"
 import type { CertificateRules } from "../fetch/certificates.ts"
 import { textOf, WrongSetting, type Family } from "./family.ts"

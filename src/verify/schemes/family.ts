@@ -1,12 +1,37 @@
 import { messageInFile, type Message } from "../../message.ts"
 import { HooklineError, type OptionProblem } from "../../errors.ts"
-import type { Values } from "../../config/options/option-types.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
-import type { SETTINGS } from "../settings.ts"
 import type { Signer, Verifier } from "../verifier.ts"
 
-/** The options of a verifier, by their keys in the configuration file. */
-export type VerifierSettings = Partial<Values<typeof SETTINGS>>
+/** What a verifier is made from, by the keys of the configuration file. The options are in ../settings.ts. */
+export interface VerifierSettings {
+  readonly secret?: readonly string[] | undefined
+  /** In milliseconds. */
+  readonly tolerance?: number | undefined
+  readonly header?: string | undefined
+  readonly algorithm?: "sha1" | "sha256" | "sha512" | undefined
+  readonly encoding?: "hex" | "base64" | "base64url" | undefined
+  readonly prefix?: string | undefined
+  readonly payload?: string | undefined
+  readonly timestamp_header?: string | undefined
+  readonly id_header?: string | undefined
+  readonly query?: string | undefined
+  readonly username?: string | undefined
+  readonly password?: readonly string[] | undefined
+  readonly issuer?: string | undefined
+  readonly audience?: string | undefined
+  readonly jwks_url?: string | undefined
+  readonly public_key?: readonly string[] | undefined
+  readonly email?: string | undefined
+  readonly topic_arn?: string | undefined
+  readonly webhook_id?: string | undefined
+  readonly verify_online?: "true" | "false" | undefined
+  readonly api?: string | undefined
+  readonly client_id?: string | undefined
+  readonly client_secret?: string | undefined
+  readonly min_version?: "1" | "2" | "3" | undefined
+  readonly require_exp?: "true" | "false" | undefined
+}
 
 export type SettingKey = keyof VerifierSettings
 

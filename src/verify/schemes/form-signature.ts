@@ -1,6 +1,8 @@
+import { Buffer } from "node:buffer"
 import { mediaType } from "../../forms/body-format.ts"
 import { parseUrlencoded } from "../../forms/urlencoded.ts"
-import { sameText, sha256, type Algorithm } from "../crypto.ts"
+import { sameText, sha256 } from "../crypto.ts"
+import type { Algorithm } from "../pieces.ts"
 import {
   Refused,
   type Sendable,

@@ -1,9 +1,9 @@
 import { toHeaderValue } from "../../headers.ts"
-import { ed25519Signature, ecdsaSignature, type AsymmetricForm } from "./asymmetric.ts"
 import { textOf, WrongSetting, type Family, type VerifierSettings } from "./family.ts"
 import { hmac } from "./hmac.ts"
-import type { HmacForm } from "./hmac-form.ts"
-import { ASYMMETRIC, jwt, SYMMETRIC } from "./jwt.ts"
+import type { AsymmetricForm, HmacForm } from "./hmac-form.ts"
+import { ASYMMETRIC, SYMMETRIC } from "./jwt-form.ts"
+import { ecdsaSignature, ed25519Signature, jwt } from "./key-schemes.ts"
 import { basic, token } from "./token.ts"
 
 /** Configurable schemes for senders without a preset. */
@@ -54,7 +54,7 @@ function publicKeyKind(make: typeof ed25519Signature): Family {
       toleranceMs: 300_000,
       optional: ["encoding", "prefix", "payload", "timestamp_header", "id_header"],
     },
-    (settings): AsymmetricForm => {
+    (settings: VerifierSettings): AsymmetricForm => {
       const { encoding = "hex" } = settings
       if (encoding === "base64url") throw new WrongSetting("encoding", "is neither hex nor base64")
       return { ...layout(settings), encoding }

@@ -42,6 +42,11 @@ export interface HmacForm extends MacForm, Pick<MacTraits, "secret" | "tolerance
   readonly fixed?: { readonly [header: string]: string }
 }
 
+/** A public-key scheme as data, laid out like an HMAC scheme. */
+export type AsymmetricForm = Omit<HmacForm, "algorithm" | "list" | "encoding" | "secret"> & {
+  readonly encoding: "hex" | "base64"
+}
+
 /** Reads the claims of requests of a form. */
 export function formReader(form: HmacForm): (request: SignedRequest) => Claim | Refused {
   const { time, id: idHeader } = form

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { readJson } from "../../json/read.ts"
 import { sha256 } from "../crypto.ts"
 import { Refused, type SignedRequest, type Verifier } from "../verifier.ts"

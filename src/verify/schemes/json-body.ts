@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { findDuplicateName } from "../../json/duplicates.ts"
 import { readJson } from "../../json/read.ts"
 import { Refused } from "../verifier.ts"

@@ -1,4 +1,5 @@
-import { mac, type Algorithm, type Encoding } from "../crypto.ts"
+import { mac } from "../crypto.ts"
+import type { Algorithm, Encoding } from "../pieces.ts"
 import type { Signed, Key, Scheme } from "./signature-verifier.ts"
 
 /** How a signature is made and spelled; default: SHA-256 in hexadecimal digits. */

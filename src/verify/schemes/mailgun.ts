@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { formatOf } from "../../forms/body-format.ts"
 import { declaredIn, UTF_8 } from "../../forms/charset.ts"
 import { parseMultipart } from "../../forms/multipart.ts"

@@ -3,7 +3,7 @@ import { credentialVerifier } from "./credential.ts"
 import { listOf, type Family } from "./family.ts"
 import { member, readSignedJson, withMember } from "./json-body.ts"
 import { readJson } from "../../json/read.ts"
-import { graphTokens } from "./ms-graph-tokens.ts"
+import { graphTokens } from "./key-schemes.ts"
 import { Refused, Verified, type SignedRequest } from "../verifier.ts"
 
 const MOST_NOTIFICATIONS = 10_000

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { WrongSetting, textOf, type VerifierSettings } from "./family.ts"
 import type { Fetcher } from "../fetch/fetcher.ts"
 import { fetchBounded } from "../../outgoing/fetch-bounded.ts"

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto"
 import { WrongSetting } from "./family.ts"
 import { decodeBase64 } from "./secrets.ts"

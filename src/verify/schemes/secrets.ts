@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer"
 import { WrongSetting } from "./family.ts"
 
 /** How a provider issues secrets, and the configuration spells them. */

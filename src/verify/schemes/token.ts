@@ -1,4 +1,5 @@
 // Hot path: every event of a verified pipeline passes here.
+import { Buffer } from "node:buffer"
 import { headerText, toHeaderValue } from "../../headers.ts"
 import { secretTest } from "../crypto.ts"
 import { credentialVerifier } from "./credential.ts"

@@ -1,10 +1,10 @@
-import { asBuffer } from "../../json/tokens.ts"
-import type { Algorithm, Encoding, Mac } from "../crypto.ts"
-import { joined, type Pieces } from "../pieces.ts"
-import type { Verifier } from "../verifier.ts"
+import { Buffer } from "node:buffer"
+import { asBuffer } from "../json/tokens.ts"
+import { joined, type Algorithm, type Encoding, type Mac, type Pieces } from "./pieces.ts"
+import type { Verifier } from "./verifier.ts"
 
 /*
- * What ../crypto.ts has, by Web Crypto, which every runtime has and which answers later: what synchronous code asks for is
+ * What crypto.ts has, by Web Crypto, which every runtime has and which answers later: what synchronous code asks for is
  * thrown as Pending, and when the answer is there, `settle` runs the code again, which then finds it.
  */
 

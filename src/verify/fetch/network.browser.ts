@@ -1,5 +1,5 @@
-import type { Fetcher } from "../fetch/fetcher.ts"
+import type { Fetcher } from "./fetcher.ts"
 
-/** In the place of ../fetch/network.ts. What needs trusted roots is verified on servers. */
+/** In the place of network.ts. What needs trusted roots is verified on servers. */
 // oxlint-disable-next-line no-restricted-globals -- runtimes have the proxies of their own
 export const NETWORK: Fetcher = { fetch: (url, init) => fetch(url, init), rootCertificates: [] }

@@ -1,4 +1,5 @@
 import { render } from "preact"
+import { escapeRenderedText } from "./escape-text.ts"
 import { listenToKeys } from "./keyboard.ts"
 import { followOverview } from "./live.ts"
 import { listenToLocation } from "./router.ts"
@@ -6,6 +7,7 @@ import { Shell } from "./shell/shell.tsx"
 import { showInTab } from "./shell/tab.ts"
 import { applyTheme } from "./theme.ts"
 
+escapeRenderedText()
 applyTheme()
 listenToLocation()
 listenToKeys()

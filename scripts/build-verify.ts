@@ -5,8 +5,8 @@
 import { existsSync, readdirSync, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
 import type { BunPlugin } from "bun"
-import { PRESETS } from "../src/verify/presets/presets.ts"
-import { PROVIDER_NAMES } from "../src/verify/presets/providers.ts"
+import { PRESETS } from "../src/verify/senders.ts"
+import { PROVIDER_NAMES } from "../src/verify/verification.ts"
 import { camelCase } from "../src/message.ts"
 
 const anywhere = join(import.meta.dir, "../src/verify/anywhere")

@@ -17,9 +17,14 @@ import { describeRelations } from "../src/config/options/relations.ts"
 import { ADMIN } from "../src/config/sections/admin.ts"
 import { SERVICE } from "../src/config/sections/service.ts"
 import { TRACES } from "../src/config/sections/traces.ts"
-import { defineProvider, PROVIDER } from "../src/verify/presets/own-provider.ts"
-import { findFamily, keysOf, PROVIDER_NAMES } from "../src/verify/presets/providers.ts"
-import type { Family } from "../src/verify/schemes/family.ts"
+import {
+  defineProvider,
+  type Family,
+  findFamily,
+  keysOf,
+  PROVIDER,
+  PROVIDER_NAMES,
+} from "../src/verify/verification.ts"
 
 const FILE = join(import.meta.dir, "../src/runtime/typed-options.ts")
 

@@ -7,8 +7,7 @@ import {
   validator,
   webHookSource,
 } from "../src/index.ts"
-import { decodingOf, PRESETS } from "../src/verify/presets/presets.ts"
-import { sampleRequest, SAMPLES } from "../src/verify/samples/samples.ts"
+import { decodingOf, PRESETS, sampleRequest, SAMPLES } from "../src/verify/senders.ts"
 
 const EVENT = {
   id: "0e2ba5a4-9d3c-4a8e-8f0f-6a1c9f3d7b52",

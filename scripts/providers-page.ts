@@ -1,23 +1,26 @@
 import {
+  type BodyForm,
   EVENT_PARTS,
   eventHeaders,
+  type EventLocations,
   isForgeable,
   isSigned,
   placesOf,
-  type EventLocations,
-} from "../src/verify/presets/event-locations.ts"
+  PRESETS,
+} from "../src/verify/senders.ts"
 import { replaceParts } from "./generated-parts.ts"
 import { renderSenders } from "./sender-sections.ts"
 import { renderBodies } from "./provider-bodies.ts"
-import { HANDSHAKES } from "../src/verify/handshakes/handshakes.ts"
-import type { Family } from "../src/verify/schemes/family.ts"
-import { GENERIC } from "../src/verify/schemes/generic.ts"
-import type { BodyForm } from "../src/verify/presets/profiles.ts"
-import { PRESETS } from "../src/verify/presets/presets.ts"
-import { keysOf, usualCoverage } from "../src/verify/presets/providers.ts"
+import {
+  type Family,
+  GENERIC,
+  HANDSHAKES,
+  keysOf,
+  SECRET_FORMS,
+  toFamily,
+  usualCoverage,
+} from "../src/verify/verification.ts"
 import { requiredKeys } from "./sender-sections.ts"
-import { toFamily } from "../src/verify/schemes/scheme-form.ts"
-import { SECRET_FORMS } from "../src/verify/schemes/secrets.ts"
 
 /** Writes the presets, the generic kinds, what becomes of forms and lists, and the handshakes into docs/providers.md. */
 export async function renderProviders(page: string): Promise<string> {

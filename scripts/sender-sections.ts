@@ -1,12 +1,17 @@
 import { IN_FILE, spelled } from "../src/message.ts"
 import { PUBLISHED_LISTS } from "../src/addresses/published-lists.ts"
-import { describeDelivery, type SenderFacts } from "../src/verify/presets/delivery-facts.ts"
-import { eventHeaders, EVENT_PARTS, isSigned, placesOf } from "../src/verify/presets/event-locations.ts"
-import { PRESETS, type Preset } from "../src/verify/presets/presets.ts"
-import { usualCoverage } from "../src/verify/presets/providers.ts"
-import { describeRequired, type Family } from "../src/verify/schemes/family.ts"
-import { FACTS } from "../src/verify/presets/sender-facts.ts"
-import { toFamily } from "../src/verify/schemes/scheme-form.ts"
+import {
+  describeDelivery,
+  EVENT_PARTS,
+  eventHeaders,
+  FACTS,
+  isSigned,
+  placesOf,
+  type Preset,
+  PRESETS,
+  type SenderFacts,
+} from "../src/verify/senders.ts"
+import { describeRequired, type Family, toFamily, usualCoverage } from "../src/verify/verification.ts"
 
 /** A section for each preset: how to set it up there and here, what arrives, and what it does when nothing answers. */
 export const renderSenders = (): string =>

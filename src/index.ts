@@ -20,7 +20,7 @@ export {
 } from "./replay/handler.ts"
 export { testPipeline, type TestedEvent, type TestRequest } from "./runtime/test-pipeline.ts"
 export * from "./runtime/typed-options.ts"
-export type { OwnProvider } from "./verify/presets/providers.ts"
+export type { OwnProvider } from "./verify/verification.ts"
 export {
   defineComponent,
   type Component,

@@ -4,7 +4,7 @@ import { rarely } from "../clock/lasting.ts"
 import { Guesses } from "../addresses/guesses.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { headerText } from "../headers.ts"
-import { secretTest } from "../verify/crypto.ts"
+import { secretTest } from "../verify/verification.ts"
 
 export interface Access {
   /** The bearer token that callers must present; undefined: none. */

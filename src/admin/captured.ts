@@ -1,5 +1,5 @@
 import { withoutHidden } from "../process/hidden-segments.ts"
-import { maskValue } from "../verify/explain/mask-text.ts"
+import { maskValue } from "../verify/masking.ts"
 import type { CaptureMode } from "../config/sections/admin.ts"
 import type { AnsweredRequest, Capture } from "../pipeline/outcome-log.ts"
 import type { Outcome, Rejected } from "../pipeline/outcome.ts"

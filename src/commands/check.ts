@@ -10,7 +10,7 @@ import { toShownUrl } from "../outgoing/shown-url.ts"
 import { routeOfSample, type SampleRoute } from "../runtime/sample-route.ts"
 import { senderOf } from "../components/processor-facts.ts"
 import { reach } from "../runtime/reach.ts"
-import { findFamily, nameOf, type ProviderRef } from "../verify/presets/providers.ts"
+import { findFamily, nameOf, type ProviderRef } from "../verify/verification.ts"
 import { loadComponents, type ComponentFlags } from "./own-components.ts"
 
 export interface CheckFlags extends ComponentFlags {

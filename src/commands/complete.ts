@@ -4,7 +4,7 @@ import { loadForCommand } from "../config/file/load.ts"
 import { DROP } from "../components/router/routes.ts"
 import { HooklineError } from "../errors.ts"
 import { escapeLine } from "../telemetry/escape-controls.ts"
-import { PROVIDER_NAMES } from "../verify/presets/providers.ts"
+import { PROVIDER_NAMES } from "../verify/verification.ts"
 
 /** A word and what it means. Of `FILES`, the shell completes paths. */
 type Candidate = readonly [word: string, meaning: string]

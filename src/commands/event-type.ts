@@ -1,8 +1,7 @@
 import type { StoredRecord } from "../brokers/broker.ts"
 import { loadForCommand } from "../config/file/load.ts"
 import { parsePointer } from "../json/pointer.ts"
-import { headerNameIn, placesOf, type EventLocations } from "../verify/presets/event-locations.ts"
-import { presetOf } from "../verify/presets/presets.ts"
+import { type EventLocations, headerNameIn, placesOf, presetOf } from "../verify/senders.ts"
 import { isJson } from "../json/check.ts"
 
 const USUAL: EventLocations = { type: "json:/type" }

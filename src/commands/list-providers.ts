@@ -1,15 +1,15 @@
 import { messageInFile } from "../message.ts"
-import { describeRequired } from "../verify/schemes/family.ts"
-import { presetOf } from "../verify/presets/presets.ts"
 import {
-  type OwnProvider,
+  describeRequired,
   findFamily,
   keysOf,
   nameOf,
+  type OwnProvider,
   PROVIDER_NAMES,
-  usualCoverage,
   type ProviderRef,
-} from "../verify/presets/providers.ts"
+  usualCoverage,
+} from "../verify/verification.ts"
+import { presetOf } from "../verify/senders.ts"
 import { printTable } from "./table.ts"
 
 /** Prints the providers and generic kinds: a table, or with `json` everything known of them as one list. */

@@ -5,7 +5,7 @@ import { isJson } from "../json/check.ts"
 import { escapeControls, escapeLine } from "../telemetry/escape-controls.ts"
 import type { Paint } from "../process/colours.ts"
 import { isDate } from "./record-formats.ts"
-import { visible } from "../verify/explain/visible.ts"
+import { visible } from "../verify/masking.ts"
 
 /** A record for people: where it is and its time, key and headers, then the value, indented. Control characters are escaped. */
 export function toPretty(record: StoredRecord, paint: Paint): string {

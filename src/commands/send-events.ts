@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises"
 import { readJson } from "../json/read.ts"
 import { proxiedFetch } from "../outgoing/proxied-fetch.ts"
-import type { Sendable } from "../verify/verifier.ts"
+import type { Sendable } from "../verify/verification.ts"
 
 /** How many events to post, and how fast. */
 export interface SendPace {

@@ -1,11 +1,16 @@
 import { withoutHidden } from "../process/hidden-segments.ts"
 import { Option, type Command } from "commander"
 import { escapeControls } from "../telemetry/escape-controls.ts"
-import type { VerifierSettings } from "../verify/schemes/family.ts"
-import { findFamily, makeSigner, nameOf, type ProviderRef } from "../verify/presets/providers.ts"
-import { sampleRequest } from "../verify/samples/samples.ts"
-import type { Sendable } from "../verify/verifier.ts"
-import { concealer, type Conceal } from "../verify/explain/conceal.ts"
+import {
+  findFamily,
+  makeSigner,
+  nameOf,
+  type ProviderRef,
+  type Sendable,
+  type VerifierSettings,
+} from "../verify/verification.ts"
+import { sampleRequest } from "../verify/senders.ts"
+import { type Conceal, concealer } from "../verify/masking.ts"
 import { addDetails } from "./details.ts"
 import { Interruption } from "./interruption.ts"
 import { parseCount, parseRate, parseSeconds } from "./flag-values.ts"

@@ -8,9 +8,15 @@ import { HooklineError } from "../errors.ts"
 import { whyUnreadable } from "../process/paths.ts"
 import { toHeaderValue } from "../headers.ts"
 import { repeatable } from "./common-flags.ts"
-import { WrongSetting, type SettingKey, type VerifierSettings } from "../verify/schemes/family.ts"
-import { type OwnProvider, PROVIDER_NAMES, type ProviderRef } from "../verify/presets/providers.ts"
-import { SETTINGS } from "../verify/settings.ts"
+import {
+  type OwnProvider,
+  PROVIDER_NAMES,
+  type ProviderRef,
+  type SettingKey,
+  SETTINGS,
+  type VerifierSettings,
+  WrongSetting,
+} from "../verify/verification.ts"
 
 /** The flags of `verify` and `send` for a provider and its settings. */
 export interface VerifierFlags {

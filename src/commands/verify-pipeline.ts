@@ -1,4 +1,4 @@
-import type { Verification } from "../verify/presets/providers.ts"
+import type { Verification } from "../verify/verification.ts"
 import { loadForCommand } from "../config/file/load.ts"
 import { verificationsOf } from "../runtime/explain-request.ts"
 import { planPipeline } from "../runtime/plan/plan-part.ts"

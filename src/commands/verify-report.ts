@@ -1,11 +1,8 @@
 import type { CaptureExplanation } from "../admin/api/shapes.ts"
-import { concealer } from "../verify/explain/conceal.ts"
-import type { RequestDiagnosis } from "../verify/explain/diagnosis.ts"
-import type { Inquiry } from "../verify/explain/inquiry.ts"
-import { isToken, showTime, type Report } from "../verify/explain/report.ts"
-import { visible } from "../verify/explain/visible.ts"
-import { presetOf } from "../verify/presets/presets.ts"
-import { findFamily, type ProviderRef } from "../verify/presets/providers.ts"
+import { concealer, visible } from "../verify/masking.ts"
+import { type Inquiry, isToken, type Report, type RequestDiagnosis, showTime } from "../verify/explanation.ts"
+import { presetOf } from "../verify/senders.ts"
+import { findFamily, type ProviderRef } from "../verify/verification.ts"
 
 /**
  * The report of `hookline verify` as text: the heading, the steps with their lines, the result, the likely mistake, warnings.

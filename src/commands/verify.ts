@@ -1,12 +1,13 @@
 import { Argument, Option, type Command } from "commander"
 import { escapeControls } from "../telemetry/escape-controls.ts"
-import { parseTime } from "../verify/schemes/freshness.ts"
-import { makeVerifier, type Verification } from "../verify/presets/providers.ts"
-import { diagnose } from "../verify/explain/diagnosis.ts"
-import { reportOf } from "../verify/explain/report.ts"
-import { requestTo, withHost } from "../verify/explain/request-to.ts"
-import { WrongSetting } from "../verify/schemes/family.ts"
-import type { SignedRequest } from "../verify/verifier.ts"
+import {
+  makeVerifier,
+  parseTime,
+  type SignedRequest,
+  type Verification,
+  WrongSetting,
+} from "../verify/verification.ts"
+import { diagnose, reportOf, requestTo, withHost } from "../verify/explanation.ts"
 import { addDetails } from "./details.ts"
 import type { PastedRequest } from "../admin/api/pasted-request.ts"
 import { listProviders } from "./list-providers.ts"

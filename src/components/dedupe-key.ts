@@ -6,8 +6,8 @@ import { spells, toName, type Name } from "../json/name.ts"
 import { Items } from "../json/walk.ts"
 import { headerBytes } from "../headers.ts"
 import { locateEventPart, type KnownSender } from "./known-sender.ts"
-import { isForgeable } from "../verify/presets/event-locations.ts"
-import type { Coverage } from "../verify/schemes/family.ts"
+import { isForgeable } from "../verify/senders.ts"
+import type { Coverage } from "../verify/verification.ts"
 import { firstOf, locate, valueBy, type EventFunction, type ValueOf } from "./extraction.ts"
 
 /** An event's key, of fixed length and collision-resistant; undefined: it has none. */

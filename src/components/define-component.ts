@@ -14,7 +14,7 @@ import type { Route } from "../http/route.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"
 import type { KnownSender } from "./known-sender.ts"
-import type { Verification } from "../verify/presets/providers.ts"
+import type { Verification } from "../verify/verification.ts"
 
 /** Passed to a component's `create` with its options. */
 export interface ComponentContext {

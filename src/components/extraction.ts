@@ -8,7 +8,7 @@ import { copyOf, parseRawPointer } from "../json/pointer.ts"
 import { toBytes, type Event } from "../pipeline/event.ts"
 import { headerBytes } from "../headers.ts"
 import { EVENT_FORM, isEventPart, locateEventPart, type KnownSender } from "./known-sender.ts"
-import { headerNameIn } from "../verify/presets/event-locations.ts"
+import { headerNameIn } from "../verify/senders.ts"
 
 /** Reads a value of an event: the bytes of a header, else UTF-8; undefined: the event has none. */
 export type ValueOf = (event: Event) => Uint8Array | undefined

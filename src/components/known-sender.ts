@@ -1,12 +1,12 @@
 import { WrongValue } from "../config/options/option-types.ts"
-import type { SenderFacts } from "../verify/presets/delivery-facts.ts"
 import {
   EVENT_PARTS,
-  placesOf,
   type EventLocations,
   type EventPart,
-} from "../verify/presets/event-locations.ts"
-import type { Coverage } from "../verify/schemes/family.ts"
+  placesOf,
+  type SenderFacts,
+} from "../verify/senders.ts"
+import type { Coverage } from "../verify/verification.ts"
 
 /** What a pipeline's components may know of the provider whose events they get. */
 export interface KnownSender {

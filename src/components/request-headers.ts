@@ -4,10 +4,9 @@ import { OF_THE_CONNECTION } from "../http/submission.ts"
 import type { Event } from "../pipeline/event.ts"
 import { headerBytes } from "../headers.ts"
 import type { Logger } from "../telemetry/log.ts"
-import { maskUrlsAndForms } from "../verify/explain/mask-plain.ts"
-import { isTokenName } from "../verify/explain/secret-names.ts"
+import { isTokenName, maskUrlsAndForms } from "../verify/masking.ts"
 import type { KnownSender } from "./known-sender.ts"
-import { eventHeaders } from "../verify/presets/event-locations.ts"
+import { eventHeaders } from "../verify/senders.ts"
 
 /** Most headers of a request in its record, and their bytes, names included. */
 const MOST_HEADERS = 64

@@ -2,12 +2,19 @@ import { message, named, namedBy } from "../message.ts"
 import { enumerate } from "../config/file/nearest.ts"
 import type { Values } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
-import { WrongSetting, type Coverage, type Family, type VerifierSettings } from "../verify/schemes/family.ts"
+import {
+  type Coverage,
+  type Family,
+  findFamily,
+  keysOf,
+  makeVerifier,
+  nameOf,
+  secretWarnings,
+  type VerifierSettings,
+  WrongSetting,
+} from "../verify/verification.ts"
 import type { KnownSender } from "./known-sender.ts"
-import { decodingOf, presetOf } from "../verify/presets/presets.ts"
-import { findFamily, keysOf, makeVerifier, nameOf } from "../verify/presets/providers.ts"
-import { factsOf } from "../verify/presets/sender-facts.ts"
-import { secretWarnings } from "../verify/presets/secret-warnings.ts"
+import { decodingOf, factsOf, presetOf } from "../verify/senders.ts"
 import { isThisMachine } from "../outgoing/proxied-fetch.ts"
 import { defineComponent } from "./define-component.ts"
 import { VERIFIER_OPTIONS } from "./verifier/options.ts"

@@ -1,10 +1,13 @@
 import { parsePublicUrl, publicUrl } from "../http/public-url.ts"
 import { addressTest, senderBehind } from "../addresses/addresses.ts"
-import { diagnose } from "../verify/explain/diagnosis.ts"
-import { notJudged, reportOf, type Report, type ReportOptions } from "../verify/explain/report.ts"
-import { makeVerifier, nameOf, type Verification } from "../verify/presets/providers.ts"
-import { WrongSetting } from "../verify/schemes/family.ts"
-import type { SignedRequest } from "../verify/verifier.ts"
+import { diagnose, notJudged, type Report, reportOf, type ReportOptions } from "../verify/explanation.ts"
+import {
+  makeVerifier,
+  nameOf,
+  type SignedRequest,
+  type Verification,
+  WrongSetting,
+} from "../verify/verification.ts"
 import type { PlannedPipeline } from "./plan/plan.ts"
 
 /** A request that was received; its body is undefined where not all of it was kept. */

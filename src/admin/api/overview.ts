@@ -9,8 +9,7 @@ import { FIVE_MINUTES, rounded, STEP_MS, STEPS, type PipelineHistory } from "../
 import type { Replica, Replicas } from "../replicas.ts"
 import type { Sampler } from "../sampler.ts"
 import type { ForwardInfo, PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
-import { describeDelivery } from "../../verify/presets/delivery-facts.ts"
-import { factsOf } from "../../verify/presets/sender-facts.ts"
+import { describeDelivery, factsOf } from "../../verify/senders.ts"
 import {
   attentionOfReplicas,
   attentionOfRequests,

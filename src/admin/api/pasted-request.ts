@@ -2,9 +2,8 @@ import { isUtf8 } from "node:buffer"
 import { split } from "shlex"
 import { HooklineError } from "../../errors.ts"
 import { headerBytes, headerText, toHeaderValue } from "../../headers.ts"
-import { eventHeaders } from "../../verify/presets/event-locations.ts"
-import { presetOf } from "../../verify/presets/presets.ts"
-import { findFamily, PROVIDER_NAMES, usualCoverage } from "../../verify/presets/providers.ts"
+import { eventHeaders, presetOf } from "../../verify/senders.ts"
+import { findFamily, PROVIDER_NAMES, usualCoverage } from "../../verify/verification.ts"
 import { Header, misfit, Type, type Static } from "./shape.ts"
 
 /** A request as somebody pasted it. */

@@ -1,6 +1,6 @@
 import { REFUSALS } from "../../http/answer.ts"
 import type { UNAVAILABLE } from "../../pipeline/service-unavailable.ts"
-import { REASON_WORDS } from "../../verify/verifier.ts"
+import { REASON_WORDS } from "../../verify/verification.ts"
 
 /** Every 503. */
 const UNAVAILABLE_WORDS: { readonly [reason in keyof typeof UNAVAILABLE]: string } = {

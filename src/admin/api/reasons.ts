@@ -1,4 +1,4 @@
-import { textOfAdvice } from "../../verify/explain/advice.ts"
+import { textOfAdvice } from "../../verify/explanation.ts"
 import { isToAnswerAlone, unanswered } from "../admin-client.ts"
 import type { Sampler } from "../sampler.ts"
 import type { Service } from "../service.ts"

@@ -3,7 +3,7 @@ import type { StoredRecord } from "../../brokers/broker.ts"
 import { isJson } from "../../json/check.ts"
 import { parsePointer } from "../../json/pointer.ts"
 import { withoutSchemaId } from "../../json/schema-id.ts"
-import { headerNameIn, placesOf } from "../../verify/presets/event-locations.ts"
+import { headerNameIn, placesOf } from "../../verify/senders.ts"
 import type { PipelineInfo, Service } from "../service.ts"
 import type { RecordSummary } from "./shapes.ts"
 

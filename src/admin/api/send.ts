@@ -1,18 +1,24 @@
 import { withoutHidden } from "../../process/hidden-segments.ts"
 import { Type } from "./shape.ts"
-import { presetOf } from "../../verify/presets/presets.ts"
+import {
+  factsOf,
+  presetOf,
+  SAMPLE_SETTINGS,
+  samplePath,
+  samplePipeline,
+  sampleRequest,
+} from "../../verify/senders.ts"
 import {
   findFamily,
   makeSigner,
   nameOf,
-  type Verification,
   PROVIDER_NAMES,
-} from "../../verify/presets/providers.ts"
-import { factsOf } from "../../verify/presets/sender-facts.ts"
-import { SAMPLE_SETTINGS, samplePipeline } from "../../verify/samples/sample-pipeline.ts"
-import { samplePath, sampleRequest } from "../../verify/samples/samples.ts"
-import { WrongSetting, type SettingKey } from "../../verify/schemes/family.ts"
-import type { Signer, UnsignedRequest } from "../../verify/verifier.ts"
+  type SettingKey,
+  type Signer,
+  type UnsignedRequest,
+  type Verification,
+  WrongSetting,
+} from "../../verify/verification.ts"
 import type { PipelineInfo, Service } from "../service.ts"
 import { ApiError } from "./problem.ts"
 import { route, type ApiRoute } from "./route.ts"

@@ -8,7 +8,7 @@ import type { PlannedPipeline } from "../../runtime/plan/plan.ts"
 import { senderOf } from "../../components/processor-facts.ts"
 import { escapeLine } from "../../telemetry/escape-controls.ts"
 import type { KnownSender } from "../../components/known-sender.ts"
-import type { EventPart } from "../../verify/presets/event-locations.ts"
+import type { EventPart } from "../../verify/senders.ts"
 import type { Paint, Style } from "../../process/colours.ts"
 
 /** Where events without a known provider often have them. */

@@ -13,9 +13,14 @@ import type { ApplicationOptions } from "../../runtime/application-options.ts"
 import { embeddedConnection } from "../../runtime/connection-spec.ts"
 import { Pipeline } from "../../runtime/pipeline.ts"
 import { logIn, makeFolderOf } from "../../storage/database-file.ts"
-import { decodingOf } from "../../verify/presets/presets.ts"
-import { type ProviderRef, findFamily, makeVerifier } from "../../verify/presets/providers.ts"
-import { type VerifierSettings, WrongSetting } from "../../verify/schemes/family.ts"
+import { decodingOf } from "../../verify/senders.ts"
+import {
+  findFamily,
+  makeVerifier,
+  type ProviderRef,
+  type VerifierSettings,
+  WrongSetting,
+} from "../../verify/verification.ts"
 import { providerOf, readSettings, toUsage, usage, type VerifierFlags } from "../verifier-flags.ts"
 
 export interface LocalFlags extends VerifierFlags {

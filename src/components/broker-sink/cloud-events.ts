@@ -7,7 +7,7 @@ import type { RecordHeader } from "../../pipeline/record.ts"
 import type { Span } from "../../telemetry/traces/trace.ts"
 import { asBuffer } from "../../json/tokens.ts"
 import { locateEventPart } from "../known-sender.ts"
-import { parseTime } from "../../verify/schemes/freshness.ts"
+import { parseTime } from "../../verify/verification.ts"
 import type { CheckingInPipeline, ComponentContext } from "../define-component.ts"
 import { EXTRACTION, checkExtractions, type ValueOf } from "../extraction.ts"
 

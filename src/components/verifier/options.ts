@@ -2,8 +2,14 @@ import { message, ofFile } from "../../message.ts"
 import { suggest } from "../../config/file/nearest.ts"
 import type { ParseContext } from "../../config/options/option.ts"
 import { WrongValue, custom, file, integer, oneOf } from "../../config/options/option-types.ts"
-import { type OwnProvider, PROVIDER_NAMES, type ProviderRef } from "../../verify/presets/providers.ts"
-import { SETTINGS, splitSecrets, texts } from "../../verify/settings.ts"
+import {
+  type OwnProvider,
+  PROVIDER_NAMES,
+  type ProviderRef,
+  SETTINGS,
+  splitSecrets,
+  texts,
+} from "../../verify/verification.ts"
 
 const PROVIDER_FORM = "a provider or kind of docs/providers.md, such as stripe, github or hmac"
 

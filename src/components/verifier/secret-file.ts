@@ -5,8 +5,7 @@ import { HooklineError } from "../../errors.ts"
 import { checkFolder } from "../../storage/check-database.ts"
 import { createPrivateFile, looseMode } from "../../storage/private-files.ts"
 import type { Logger } from "../../telemetry/log.ts"
-import { NOTHING_READ } from "../../verify/schemes/credential.ts"
-import { Refused, type Verifier } from "../../verify/verifier.ts"
+import { NOTHING_READ, Refused, type Verifier } from "../../verify/verification.ts"
 
 /**
  * Opens the file of a secret that the provider generates and sends in its first request. Of a provider whose webhooks have

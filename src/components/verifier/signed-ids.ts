@@ -6,7 +6,7 @@ import type { HooklineError } from "../../errors.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { Outcome, Rejected } from "../../pipeline/outcome.ts"
 import { unavailable } from "../../pipeline/service-unavailable.ts"
-import type { Coverage } from "../../verify/schemes/family.ts"
+import type { Coverage } from "../../verify/verification.ts"
 import type { ComponentContext } from "../define-component.ts"
 
 /*

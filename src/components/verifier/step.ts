@@ -9,21 +9,24 @@ import { unavailable } from "../../pipeline/service-unavailable.ts"
 import type { PipelineMetrics } from "../../telemetry/metrics.ts"
 import { RequestLog } from "../../telemetry/request-log.ts"
 import type { Span } from "../../telemetry/traces/trace.ts"
-import type { Handshake } from "../../verify/handshakes/handshake.ts"
-import { challengeSigner, handshakeOf } from "../../verify/handshakes/handshakes.ts"
-import { findFamily, makeVerifier, nameOf } from "../../verify/presets/providers.ts"
-import { mayBeSigned } from "../../verify/schemes/family.ts"
-import { toOutline } from "../../outgoing/shown-url.ts"
-import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"
-import type { Fetcher } from "../../verify/fetch/fetcher.ts"
 import {
+  challengeSigner,
+  type Fetcher,
+  findFamily,
+  type Handshake,
+  handshakeOf,
+  makeVerifier,
+  mayBeSigned,
+  nameOf,
   Refused,
   REFUSED_REASONS,
   type RefusedReason,
   type VerificationResult,
   type Verified,
   type Verifier,
-} from "../../verify/verifier.ts"
+} from "../../verify/verification.ts"
+import { toOutline } from "../../outgoing/shown-url.ts"
+import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"
 import type { ComponentContext } from "../define-component.ts"
 import type { VERIFIER_OPTIONS } from "./options.ts"
 import { openSecretFile } from "./secret-file.ts"

@@ -8,9 +8,7 @@ import { refusedHost } from "../../outgoing/refused-addresses.ts"
 import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import type { Handler, HandlerOptions } from "../../replay/handler.ts"
 import { parseTargetUrl } from "../../replay/request-of-record.ts"
-import { WrongSetting } from "../../verify/schemes/family.ts"
-import { makeSigner } from "../../verify/presets/providers.ts"
-import type { Signer } from "../../verify/verifier.ts"
+import { makeSigner, type Signer, WrongSetting } from "../../verify/verification.ts"
 import type { PlannedHandler } from "./draft.ts"
 import {
   connectionOf,

@@ -3,10 +3,8 @@ import { atOnce, type Steps } from "../../clock/slices.ts"
 import { answering } from "../../process/regular-file.ts"
 import { placeOf, type ConfigurationFile } from "../../config/file/configuration-file.ts"
 import type { Problems } from "../../config/file/problems.ts"
-import { resolveProvider } from "../../verify/presets/own-provider.ts"
-import type { OwnProvider } from "../../verify/presets/providers.ts"
+import { type OwnProvider, resolveProvider, wrongName } from "../../verify/verification.ts"
 import { planOnly } from "./plan-only.ts"
-import { wrongName } from "../../verify/presets/own-provider/check.ts"
 
 /**
  * Reads the `[provider:<name>]` sections, by the sections' names, as options' texts look them up; undefined: a problem was

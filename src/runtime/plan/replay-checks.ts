@@ -1,10 +1,8 @@
 import { blank, message, named, setting, type Message } from "../../message.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { locateEventPart, type KnownSender } from "../../components/known-sender.ts"
-import { idInBody } from "../../verify/presets/event-locations.ts"
-import { presetOf } from "../../verify/presets/presets.ts"
-import { nameOf, type ProviderRef } from "../../verify/presets/providers.ts"
-import type { Coverage } from "../../verify/schemes/family.ts"
+import { idInBody, presetOf } from "../../verify/senders.ts"
+import { type Coverage, nameOf, type ProviderRef } from "../../verify/verification.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import { senderIn, senderOf } from "../../components/processor-facts.ts"
 

@@ -6,7 +6,7 @@ import type { Steps } from "../../clock/slices.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 import { senderOf } from "../../components/processor-facts.ts"
-import { isSigned } from "../../verify/presets/event-locations.ts"
+import { isSigned } from "../../verify/senders.ts"
 
 type Part = Exclude<ResolvedPipeline["processors"][number], (...given: never) => unknown>
 

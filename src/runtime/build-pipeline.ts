@@ -6,11 +6,10 @@ import { fingerprints } from "../config/options/reloading.ts"
 import type { Steps } from "../clock/slices.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { RedisServer } from "../dedupe/redis-client.ts"
-import { dedupeKeysSpec } from "../dedupe/open-store.ts"
 import { HooklineError } from "../errors.ts"
 import { contextsOf, createComponent, type PreparableConnection } from "./component-context.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
-import type { Transaction } from "./resources.ts"
+import type { PlanTransaction } from "./plan-transaction.ts"
 import type { Route } from "../http/route.ts"
 import { countReplicas } from "../admin/replica-places.ts"
 import { SharedLimits } from "../components/webhook-source/shared-limits.ts"
@@ -21,9 +20,9 @@ import { LISTINGS } from "../reconcile/listings.ts"
 import { indexed, OutcomeWriter } from "../reconcile/outcome-index.ts"
 import { openOutcomes, placeIn } from "./reconciles.ts"
 import { once } from "../telemetry/handles.ts"
+import type { KnownSender } from "../components/known-sender.ts"
 import type { Publisher } from "../pipeline/event.ts"
 import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
-import { redisOf } from "./plan/redis.ts"
 import type { Plan, Planned, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "../components/processor-facts.ts"
 import { isOpenToAll, NOT_VERIFIED, verifiedFrom } from "./plan/verified.ts"
@@ -32,9 +31,25 @@ import type { Metrics } from "../telemetry/metrics.ts"
 import type { RequestLog } from "../telemetry/request-log.ts"
 import { Deadlines } from "../clock/deadlines.ts"
 
+/** The plan around pipelines, as far as they are opened by it. */
+interface SurroundingPlan extends Pick<Plan, "baseDir" | "connections"> {
+  /** Absent in a check. */
+  readonly reconciles?: Plan["reconciles"]
+  readonly pipelines: readonly OpenablePipeline[]
+  readonly admin: Partial<Plan["admin"]>
+}
+
+/** A planned pipeline; one that is checked may lack parts. */
+export type OpenablePipeline = Pick<PlannedPipeline, "id" | "processors"> & {
+  readonly [end in "source" | "sink"]: PlannedPipeline[end] | undefined
+} & {
+  /** Absent: by its processors. */
+  readonly sender?: KnownSender | undefined
+}
+
 export interface PipelineDependencies {
-  readonly plan: Plan
-  readonly transaction: Transaction
+  readonly plan: SurroundingPlan
+  readonly transaction: PlanTransaction
   /** The first serves sinks that name none. */
   readonly connections: OpenConnections
   readonly metrics: Metrics
@@ -44,14 +59,13 @@ export interface PipelineDependencies {
   readonly topicsAdded: () => void
   /** undefined: own ports. */
   readonly from: RequestsFrom | undefined
+  /** The Redis in which replicas count their rate limits. */
+  readonly redis: RedisServer | undefined
 }
-
-/** `redis`: where replicas count their rate limits. */
-type Building = PipelineDependencies & { readonly redis: RedisServer | undefined }
 
 /** A pipeline that is open, and what its components use. */
 export class BuiltPipeline {
-  /** Set once it is built. */
+  /** Set once it is built; never where parts of it can't be opened. */
   route!: Route
   /** The connections that its components use, by the id they gave. */
   readonly uses: (readonly [asked: string | undefined, open: OpenConnection])[] = []
@@ -62,12 +76,12 @@ export class BuiltPipeline {
   stores: ReadonlyMap<string, DedupeKeys> = NO_STORES
   /** undefined: its events need none. */
   schemas: TopicSchemas | undefined
-  readonly #sink: Planned<"sink">
+  readonly #sink: Planned<"sink"> | undefined
   readonly #topicsAdded: () => void
   #isRunning = false
 
   /** @param topicsAdded called when it names further topics while it runs */
-  constructor(sink: Planned<"sink">, topicsAdded: () => void) {
+  constructor(sink: Planned<"sink"> | undefined, topicsAdded: () => void) {
     this.#sink = sink
     this.#topicsAdded = topicsAdded
   }
@@ -76,6 +90,11 @@ export class BuiltPipeline {
   use(asked: string | undefined, open: OpenConnection): PreparableConnection {
     if (!this.uses.some(([id]) => id === asked)) this.uses.push([asked, open])
     return { ...open, prepare: (names) => names.forEach((name) => this.topics.push([open.broker, name])) }
+  }
+
+  /** The topics that its components publish to on a broker. */
+  topicsOn(broker: Broker): string[] {
+    return this.topics.flatMap(([other, name]) => (other === broker ? name : []))
   }
 
   addTopics(names: readonly string[]): void {
@@ -92,7 +111,12 @@ export class BuiltPipeline {
   }
 
   #prepareSchemas(): void {
-    this.schemas?.prepare([...new Set([...topicsOf(this.#sink), ...(this.routedTopics ?? [])])])
+    this.schemas?.prepare(this.schemaTopics())
+  }
+
+  /** The topics whose schemas it needs, as far as they are known. */
+  schemaTopics(): string[] {
+    return [...new Set([...topicsOf(this.#sink), ...(this.routedTopics ?? [])])]
   }
 }
 
@@ -103,20 +127,19 @@ export type BuiltPipelines = ReadonlyMap<string, BuiltPipeline>
 /** Builds a plan's pipelines; keeps those with equal options, files and connections. @throws what a `create` throws */
 export function* acquirePipelines(deps: PipelineDependencies): Steps<BuiltPipelines> {
   const built = new Map<string, BuiltPipeline>()
-  const building = { ...deps, redis: redisOf(deps.plan.service) }
   for (const pipeline of deps.plan.pipelines) {
-    built.set(pipeline.id, acquirePipeline(pipeline, building))
+    built.set(pipeline.id, acquirePipeline(pipeline, deps))
     yield
   }
   return built
 }
 
-function acquirePipeline(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
+function acquirePipeline(pipeline: OpenablePipeline, deps: PipelineDependencies): BuiltPipeline {
   const { transaction, connections, plan, redis } = deps
   const { id, source, processors, sink } = pipeline
   // a change of any option reopens; a pipeline that was not read again is the same object
   const files = [source, ...processors, sink].flatMap((it) =>
-    typeof it === "function" ? [] : fingerprints(it.component, it.values),
+    it === undefined || typeof it === "function" ? [] : fingerprints(it.component, it.values),
   )
   return transaction.acquire({
     name: `pipeline ${id}`,
@@ -133,9 +156,9 @@ function acquirePipeline(pipeline: PlannedPipeline, deps: Building): BuiltPipeli
 const findConnection = (open: OpenConnections, id: string | undefined): OpenConnection | undefined =>
   open.get(id ?? open.keys().next().value ?? "")
 
-function build(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
+function build(pipeline: OpenablePipeline, deps: PipelineDependencies): BuiltPipeline {
   const { plan, transaction, connections, metrics, log, requestLog, from, topicsAdded } = deps
-  const { id, sink } = pipeline
+  const { id, source, processors, sink } = pipeline
   const built = new BuiltPipeline(sink, topicsAdded)
   const ownLog = log.child({ pipeline: id })
   const connection = (asked: string | undefined): PreparableConnection => {
@@ -152,9 +175,9 @@ function build(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
     connection,
     addTopics: (names) => built.addTopics(names),
     acquire: (spec) => transaction.acquire(spec),
-    sender: senderOf(pipeline.processors),
+    sender: pipeline.sender ?? senderOf(processors),
     openKeys: (location) => {
-      const keys = transaction.acquire(dedupeKeysSpec(location, log))
+      const keys = transaction.openKeys(location, log)
       const beside =
         location.kind === "embedded" &&
         connections.values().find(({ logDirectory }) => logDirectory === location.directory)
@@ -164,29 +187,39 @@ function build(pipeline: PlannedPipeline, deps: Building): BuiltPipeline {
     },
     sharedLimits: sharedLimitsOf(deps),
   })
-  const make = <K extends ComponentKind>({ component, values }: Planned<K>): Made[K] => {
-    const made = createComponent({ component, values }, contextOf(component.title))
-    return components.includes(component as Component) ? Object.assign(made, { isBounded: true }) : made
-  }
-  const publish: Publisher = make(sink)
-  built.schemas = publish.schemas
+  const parts = [source, ...processors, sink].filter((it) => typeof it === "object")
+  const make = <K extends ComponentKind>(planned: Planned<K> | undefined): Made[K] | undefined =>
+    planned &&
+    transaction.attempt([planned, ...parts], () => {
+      const { component } = planned
+      const made = createComponent(planned, contextOf(component.title))
+      return components.includes(component as Component) ? Object.assign(made, { isBounded: true }) : made
+    })
+  const receive = make(source)
+  const steps = processors.map((it) => (typeof it === "function" ? it : make(it)))
+  const publish: Publisher | undefined = make(sink)
+  built.schemas = publish?.schemas
+  // in a check some may be missing
+  if (source === undefined || sink === undefined || receive === undefined || publish === undefined)
+    return built
+  if (!steps.every((it) => it !== undefined)) return built
   const composed = composePipeline({
     pipeline: id,
-    processors: pipeline.processors.map((it) => (typeof it === "function" ? it : make(it))),
+    processors: steps,
     publish,
     deadlines: deadlinesOf(contextOf(sink.component.title).deliveryTimeoutMs),
-    verifiedFrom: verifiedFrom(pipeline),
+    verifiedFrom: verifiedFrom({ source, processors }),
     metrics: metrics.pipeline(id),
     log: requestLog,
     partsLog: ownLog,
   })
-  const route = make(pipeline.source)(withOutcomeIndex(composed, pipeline, deps))
+  const route = receive(withOutcomeIndex(composed, pipeline, deps))
   built.route = route
-  if (from?.ports !== false) transaction.onCommit(() => warnIfOpen(pipeline, route, ownLog))
+  if (from?.ports !== false) transaction.onCommit(() => warnIfOpen({ source, processors }, route, ownLog))
   return built
 }
 
-function sharedLimitsOf({ redis, transaction, log, plan }: Building): SharedLimits | undefined {
+function sharedLimitsOf({ redis, transaction, log, plan }: PipelineDependencies): SharedLimits | undefined {
   const { listen, replicas = [] } = plan.admin
   return (
     redis &&
@@ -194,7 +227,7 @@ function sharedLimitsOf({ redis, transaction, log, plan }: Building): SharedLimi
       name: "shared rate limits",
       config: redis,
       open() {
-        const count = countReplicas(replicas, listen === "off" ? undefined : listen.port)
+        const count = countReplicas(replicas, typeof listen === "object" ? listen.port : undefined)
         return new SharedLimits(redis, count, log)
       },
       close: (it) => it.close(),
@@ -206,14 +239,14 @@ function sharedLimitsOf({ redis, transaction, log, plan }: Building): SharedLimi
 const deadlinesOf = once((ms: number) => new Deadlines(ms))
 
 /** The `[reconcile:<id>]` section whose sender does not list what it was answered, so that outcomes are indexed; and where. */
-function indexOf({ id }: PlannedPipeline, plan: Plan) {
-  const planned = plan.reconciles.find(
+function indexOf({ id }: OpenablePipeline, plan: SurroundingPlan) {
+  const planned = plan.reconciles?.find(
     (it) => it.pipeline.id === id && LISTINGS[it.provider]!.item.got === undefined,
   )
   return planned && { planned, place: placeIn(planned, plan) }
 }
 
-function withOutcomeIndex(handler: Handler, pipeline: PlannedPipeline, deps: PipelineDependencies): Handler {
+function withOutcomeIndex(handler: Handler, pipeline: OpenablePipeline, deps: PipelineDependencies): Handler {
   const { plan, transaction, log } = deps
   const index = indexOf(pipeline, plan)
   if (index === undefined) return handler
@@ -232,11 +265,15 @@ function withOutcomeIndex(handler: Handler, pipeline: PlannedPipeline, deps: Pip
 }
 
 /** The topic of a sink's accepted events, where it has one. */
-const topicsOf = ({ values }: Planned<"sink">): readonly string[] =>
-  typeof values["topic"] === "string" ? [values["topic"]] : []
+const topicsOf = (sink: Planned<"sink"> | undefined): readonly string[] =>
+  typeof sink?.values["topic"] === "string" ? [sink.values["topic"]] : []
 
 /** Warns of a pipeline without authentication. */
-function warnIfOpen(pipeline: PlannedPipeline, { host, path }: Route, log: Logger): void {
+function warnIfOpen(
+  pipeline: Pick<PlannedPipeline, "source" | "processors">,
+  { host, path }: Route,
+  log: Logger,
+): void {
   // a Verifier in mode observe logs its own warning
   if (isOpenToAll(pipeline, host)) log.warn({ host, path }, messageInFile(NOT_VERIFIED))
 }

@@ -11,8 +11,9 @@ import type { OpenConnection } from "./connections.ts"
 import type { Planned, PlannedPipeline } from "./plan/plan.ts"
 
 /** A pipeline's parts, where they are known. */
-export type PartsOf = Pick<PlannedPipeline, "id" | "processors"> &
-  Partial<Pick<PlannedPipeline, "source" | "sink">>
+export type PartsOf = Pick<PlannedPipeline, "id" | "processors"> & {
+  readonly [end in "source" | "sink"]: PlannedPipeline[end] | undefined
+}
 
 /** A connection as a pipeline has it. */
 export type PreparableConnection = OpenConnection & Pick<Broker, "prepare">

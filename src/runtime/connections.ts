@@ -5,7 +5,7 @@ import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"
 import type { Plan } from "./plan/plan.ts"
-import type { Transaction } from "./resources.ts"
+import type { PlanTransaction } from "./plan-transaction.ts"
 
 /** A connection open for publishing. */
 export interface OpenConnection extends Acquired {
@@ -30,15 +30,16 @@ interface ConnectionDependencies {
  */
 export async function acquireConnections(
   { connections }: Pick<Plan, "connections">,
-  transaction: Transaction,
+  transaction: PlanTransaction,
   before: OpenConnections,
   { log, metrics }: ConnectionDependencies,
 ): Promise<OpenConnections> {
   const open = new Map<string, OpenConnection>()
-  for (const [id, { kind, values }] of connections) {
-    const acquiring = { id, values, config: reopenConfig(kind, values) }
-    const parts = { transaction, log: log.child({ connection: id }), metrics }
-    const acquired = await kind.acquire(acquiring, parts)
+  for (const [id, connection] of connections) {
+    const { kind, values } = connection
+    const config = reopenConfig(kind, values)
+    const how = { id, config, log: log.child({ connection: id }), metrics }
+    const acquired = await transaction.connect(connection, how)
     const folder = kind.logFolder?.(values)
     const logDirectory = folder === undefined ? undefined : resolve(folder)
     open.set(id, { ...acquired, kind, deliveryTimeoutMs: values.delivery_timeout, logDirectory })

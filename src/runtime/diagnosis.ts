@@ -1,40 +1,36 @@
 import type { Connection, ConnectionKind } from "../brokers/define-connection.ts"
 import { MEMORY } from "../brokers/memory/kind.ts"
-import { MemoryLog } from "../brokers/memory/log.ts"
-import { steadyMs } from "../clock/clock.ts"
-import { atOnce, inSlices, type Steps } from "../clock/slices.ts"
-import type { Component, Made } from "../components/define-component.ts"
+import { inSlices, type Steps } from "../clock/slices.ts"
 import { checkTimeZone } from "../components/local-time.ts"
+import { isUnread, senderOf } from "../components/processor-facts.ts"
 import { components } from "../components/registry.ts"
-import type { Place, Problems } from "../config/file/problems.ts"
+import type { Problems } from "../config/file/problems.ts"
+import type { OptionSet, Values } from "../config/options/option.ts"
+import { soundValues, type Resolved } from "../config/options/resolve.ts"
+import { ADMIN } from "../config/sections/admin.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../config/sections/delivery-timeout.ts"
-import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
-import { dedupeFileIn } from "../dedupe/key-database.ts"
-import type { Location as StoreLocation } from "../dedupe/location.ts"
-import { MemoryKeys } from "../dedupe/memory-keys.ts"
+import { FORWARD } from "../config/sections/forward.ts"
+import { SERVICE } from "../config/sections/service.ts"
 import type { RedisServer } from "../dedupe/redis-client.ts"
-import { HooklineError, namesOf, OptionError, type FaultCode } from "../errors.ts"
-import type { Handler } from "../pipeline/compose.ts"
-import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
-import { checkDatabase } from "../storage/check-database.ts"
-import type { DatabaseLocation } from "../storage/database-file.ts"
-import { checkUnlocked } from "../storage/writer-lock.ts"
-import { SILENT, warningLog } from "./warning-log.ts"
-import { Metrics } from "../telemetry/metrics.ts"
+import { HooklineError, type FaultCode } from "../errors.ts"
 import { readTls } from "../http/tls.ts"
-import { contextsOf, createComponent, type PartsOf, type PreparableConnection } from "./component-context.ts"
+import type { TopicSchemas } from "../pipeline/topic-schemas.ts"
+import { Metrics } from "../telemetry/metrics.ts"
+import { RequestLog } from "../telemetry/request-log.ts"
+import { acquirePipelines, type OpenablePipeline } from "./build-pipeline.ts"
+import { CheckingTransaction, unopened } from "./checking-transaction.ts"
+import { acquireConnections, type OpenConnections } from "./connections.ts"
 import { postOptionsOf } from "./forward-specs.ts"
 import { addressesOf, checkIsFree } from "./plan/addresses.ts"
-import { redisOf } from "./plan/redis.ts"
 import { planOf, resolveDraft, type Draft, type Plan } from "./plan/plan.ts"
-import type { ResolvedDraft } from "./plan/resolved-draft.ts"
+import { redisOf } from "./plan/redis.ts"
 import type { ResolvedPart, ResolvedPipeline } from "./plan/resolve-pipelines.ts"
-import { isUnread, senderOf } from "../components/processor-facts.ts"
+import type { ResolvedDraft } from "./plan/resolved-draft.ts"
+import { SILENT, warningLog } from "./warning-log.ts"
 
 /*
- * What a start would report, all at once: `check` shows it, and a start or a reload that fails throws it. Each step is the
- * one that a start takes, where it changes nothing: options are resolved, files read, components created by their own
- * `create`. Brokers, stores and their files are replaced by ones in memory, after a check of folders and files.
+ * What a start would report, all at once: `check` shows it, and a start or a reload that fails throws it. It opens the plan as a
+ * start does, as far as options are right, in a transaction that checks instead of opening.
  */
 
 export interface Diagnosis {
@@ -72,16 +68,9 @@ export async function diagnose(draft: Draft, options: DiagnosisOptions): Promise
   const { problems } = resolved
   checkTimeZone((text) => problems.warn({ line: undefined }, text))
   const codes = new Set<FaultCode>(problems.hasAny ? ["config"] : [])
-  const registry = options.createsAll ? draft.registry : components
-  const dryRun = new DryRun(resolved, { ...options, registry, failed: (code) => codes.add(code) })
-  await dryRun.connect()
-  await inSlices(dryRun.steps())
-  const found = {
-    problems,
-    topics: dryRun.topics,
-    stores: [...dryRun.stores.values()],
-    schemas: dryRun.schemas,
-  }
+  const check = new Check(resolved, options)
+  const found = { problems, ...(await check.run()) }
+  for (const code of check.codes) codes.add(code)
   if (!problems.hasAny) return { ...found, plan: await inSlices(planOf(resolved)), error: undefined }
   const [first = "config"] = codes
   // a configuration that is right may be tried again, as supervisors do
@@ -98,192 +87,142 @@ export async function explain(draft: Draft, error: unknown, options: DiagnosisOp
   return (await diagnose(draft, { ...options, closes: error.code !== "log_locked" })).error ?? error
 }
 
-interface DryRunOptions extends DiagnosisOptions {
-  /** Components to create. The built-in ones change nothing then; those of an application's own may. */
-  readonly registry: readonly Component[]
-  readonly failed: (code: FaultCode) => void
-}
-
-type Part = Pick<ResolvedPart, "home" | "where"> & { readonly options: object }
-
-/** One for all: each observes the event loop. */
+/** Shared, because every Metrics instance starts its own event-loop probe. */
 let uncounted: Metrics | undefined
 
-/** Creates what a start would, where its options are right, and reports what fails. */
-class DryRun {
-  readonly topics = new Map<string, string[]>()
-  /** Redis servers, by URL and CA. */
-  readonly stores = new Map<string, RedisServer>()
-  readonly schemas: NeededSchemas[] = []
+/** Opens a draft in a transaction that checks. */
+class Check {
   readonly #resolved: ResolvedDraft
-  readonly #options: DryRunOptions
-  readonly #connections = new Map<string, PreparableConnection>()
-  readonly #metrics = (uncounted ??= new Metrics())
+  readonly #options: DiagnosisOptions
+  readonly #transaction: CheckingTransaction
 
-  constructor(resolved: ResolvedDraft, options: DryRunOptions) {
+  constructor(resolved: ResolvedDraft, options: DiagnosisOptions) {
+    const { problems } = resolved
     this.#resolved = resolved
     this.#options = options
+    this.#transaction = new CheckingTransaction({ problems, alone: options.alone, closes: options.closes })
   }
 
-  *steps(): Steps<void> {
-    for (const pipeline of this.#resolved.pipelines) {
-      this.#create(pipeline)
-      yield
+  /** The codes of the failures. */
+  get codes(): ReadonlySet<FaultCode> {
+    return this.#transaction.codes
+  }
+
+  async run(): Promise<Pick<Diagnosis, "topics" | "stores" | "schemas">> {
+    const { baseDir } = this.#resolved
+    const transaction = this.#transaction
+    const log = warningLog((text) => transaction.warn(text))
+    const metrics = (uncounted ??= new Metrics())
+    const plan = {
+      baseDir,
+      connections: this.#connections(),
+      pipelines: this.#resolved.pipelines.map((it) => this.#openable(it)),
+      admin: this.#resolved.admin.values,
     }
-    for (const forward of this.#resolved.forwards.values())
-      this.#trySection(forward as unknown as ResolvedPart, (values) => postOptionsOf(values as never))
-    const { alone, running } = this.#options
-    const { admin, service } = this.#resolved as unknown as { readonly [section: string]: ResolvedPart }
-    this.#trySection(admin!, readTls)
-    this.#trySection(service!, (values) => this.#needRedis(redisOf(values as Plan["service"])))
-    if (alone || running !== undefined) this.#listen(running?.ports ?? new Set())
-  }
-
-  async connect(): Promise<void> {
-    for (const [id, connection] of this.#resolved.connections) {
-      const { kind, values, isSound } = connection
-      const topics: string[] = []
-      this.topics.set(id, topics)
-      this.#connections.set(id, {
-        ...unopenedConnection(values["delivery_timeout"]),
-        prepare: (names) => void topics.push(...names),
-        ...(kind !== undefined && { kind }),
-        logDirectory: kind?.logFolder?.(values),
-      })
-      if (kind?.dryRun === undefined || !isSound()) continue
-      try {
-        await kind.dryRun(values as Connection["values"], (location) => this.#checkDatabase(location))
-      } catch (error) {
-        this.#report([{ ...connection, options: values }], error)
-      }
+    const opened = await acquireConnections(plan, transaction, new Map(), { log, metrics })
+    const connections = this.#withNamed(opened)
+    const building = { plan, transaction, connections, metrics, log, requestLog: new RequestLog(SILENT) }
+    const more = { topicsAdded() {}, from: undefined, redis: undefined }
+    const pipelines = await inSlices(acquirePipelines({ ...building, ...more }))
+    await inSlices(this.#sections())
+    transaction.end()
+    return {
+      topics: new Map(
+        [...opened].map(([id, { broker }]) => [
+          id,
+          [...pipelines.values()].flatMap((it) => it.topicsOn(broker)),
+        ]),
+      ),
+      stores: [...transaction.stores.values()],
+      schemas: [...pipelines.values()].flatMap((it) =>
+        it.schemas === undefined ? [] : [{ schemas: it.schemas, topics: it.schemaTopics() }],
+      ),
     }
   }
 
-  #create({ id, source, processors, sink }: ResolvedPipeline): void {
-    const components = processors.filter((it) => typeof it !== "function" && it.isSound())
-    const isSound = (it: ResolvedPipeline["source" | "sink"]): boolean => it?.isSound() === true
-    const { registry } = this.#options
-    const sound = [...[source].filter(isSound), ...components, ...[sink].filter(isSound)] as ResolvedPart[]
-    // without the sender, what depends on it can't be made
-    const isMade = ({ component }: ResolvedPart): boolean =>
-      component.checkInPipeline === undefined || !processors.some(isUnread)
-    const known = sound.filter((it) => registry.includes(it.component) && isMade(it))
-    const opened: (() => unknown)[] = []
-    const routed: string[] = []
-    let making: Place | undefined
-    const contextOf = contextsOf(
-      {
-        id,
-        processors: components as PartsOf["processors"],
-        ...(isSound(source) && { source: source as NonNullable<PartsOf["source"]> }),
-        ...(isSound(sink) && { sink: sink as NonNullable<PartsOf["sink"]> }),
-      },
-      {
-        baseDir: this.#resolved.baseDir,
-        log: warningLog((text) => making && this.#resolved.problems.warn(making, text)),
-        metrics: this.#metrics.pipeline(id),
-        connection: (asked) =>
-          this.#connections.get(asked ?? this.#connections.keys().next().value ?? "") ?? unopenedConnection(),
-        // prepared, which is noted
-        addTopics: (names) => void routed.push(...names),
-        acquire: ({ open, close }) => {
-          const resource = open()
-          opened.push(() => close?.(resource, steadyMs()))
-          return resource
-        },
-        openKeys: (location) => this.#keysAt(location),
-        sender: senderOf(processors),
-        sharedLimits: undefined,
-      },
+  /** The connections with all that a pipeline asks of one; those whose options are right may be opened. */
+  #connections(): ReadonlyMap<string, Connection> {
+    return new Map(
+      [...this.#resolved.connections].map(([id, resolved]) => {
+        const { kind = MEMORY as ConnectionKind, values, isSound } = resolved
+        const delivery_timeout = values["delivery_timeout"] ?? DEFAULT_DELIVERY_TIMEOUT_MS
+        const connection = { kind, values: { ...values, delivery_timeout } }
+        if (isSound()) this.#transaction.allow(connection, kind.options, resolved)
+        return [id, connection]
+      }),
     )
-    for (const [index, { component, values, home }] of known.entries()) {
-      making = home
-      const own = (): Part[] =>
-        [known[index]!, ...known].map((it) => ({ ...it, options: it.component.options }))
-      this.#try(own, () => {
-        const made = createComponent({ component, values: values as never }, contextOf(component.title))
-        if (component.kind === "source") (made as Made["source"])(NO_HANDLER)
-        if (component.kind !== "sink") return
-        const { schemas } = made as Made["sink"]
-        if (schemas !== undefined)
-          this.schemas.push({ schemas, topics: [...new Set([String(values["topic"]), ...routed])] })
-      })
+  }
+
+  /** Those that sinks name, too, which are reported as unknown. */
+  #withNamed(opened: OpenConnections): OpenConnections {
+    const named = new Map(opened)
+    for (const { sink } of this.#resolved.pipelines) {
+      const id = String(sink?.values["connection"] ?? opened.keys().next().value ?? "")
+      if (!named.has(id))
+        named.set(id, {
+          ...unopened(),
+          kind: MEMORY as ConnectionKind,
+          deliveryTimeoutMs: DEFAULT_DELIVERY_TIMEOUT_MS,
+        })
     }
-    for (const close of opened) close()
+    return named
   }
 
-  #trySection(section: ResolvedPart, open: (values: ResolvedPart["values"]) => unknown): void {
-    const own = (): Part[] => [{ ...section, options: section.values }]
-    if (section.isSound()) this.#try(own, () => open(section.values))
+  /** The parts of a pipeline whose options are right. Built-in ones change nothing when they are created; an application's own may. */
+  #openable({ id, source, processors, sink }: ResolvedPipeline): OpenablePipeline {
+    const registry = this.#options.createsAll ? this.#resolved.registry : components
+    // without the sender, what depends on it can't be made
+    const lacksSender = processors.some(isUnread)
+    const sound = <P extends ResolvedPart>(part: P | undefined): P | undefined => {
+      if (part?.isSound() !== true) return undefined
+      const { component } = part
+      if (registry.includes(component) && !(lacksSender && component.checkInPipeline !== undefined))
+        this.#transaction.allow(part, component.options, part)
+      return part
+    }
+    return {
+      id,
+      source: sound(source),
+      processors: processors.flatMap((it) => (typeof it === "function" ? it : (sound(it) ?? []))),
+      sink: sound(sink),
+      sender: senderOf(processors),
+    }
   }
 
-  #needRedis(server: RedisServer | undefined): void {
-    if (server !== undefined) this.stores.set(`${server.url} ${server.ca}`, server)
-  }
-
-  #keysAt(location: StoreLocation): DedupeKeys {
-    if (location.kind === "redis") this.#needRedis(location)
-    if (location.kind === "embedded") this.#checkDatabase(dedupeFileIn(location.directory))
-    return new DedupeKeys(new MemoryKeys({ log: SILENT }))
-  }
-
-  #checkDatabase(location: DatabaseLocation): void {
-    checkDatabase(location)
-    if (this.#options.alone) checkUnlocked(location, this.#options.closes)
+  *#sections(): Steps<void> {
+    const { forwards, admin, service } = this.#resolved
+    const { alone, running } = this.#options
+    const attempt = <O extends OptionSet>(
+      section: Resolved<O>,
+      options: O,
+      open: (values: Values<O>) => unknown,
+    ): void => {
+      const values = soundValues(section)
+      if (values === undefined) return
+      this.#transaction.allow(section, options, section)
+      this.#transaction.attempt([section], () => open(values))
+    }
+    for (const forward of forwards.values()) attempt(forward, FORWARD.options, postOptionsOf)
+    attempt(admin, ADMIN.options, readTls)
+    attempt(service, SERVICE.options, (values) => {
+      const redis = redisOf(values)
+      if (redis !== undefined) this.#transaction.needs(redis)
+    })
+    if (alone || running !== undefined) yield* this.#listen(running?.ports ?? new Set())
   }
 
   /** Checks that each address that would be listened on alone is free. @param open ports of this process */
-  #listen(open: ReadonlySet<number>): void {
+  *#listen(open: ReadonlySet<number>): Steps<void> {
     const seen = new Set<string>()
     const areShared = this.#resolved.service.values.reuse_port === "on"
-    for (const address of atOnce(addressesOf(this.#resolved))) {
+    for (const address of yield* addressesOf(this.#resolved)) {
       const { host, port, owner, key } = address
       // to try a shared port would take connections from other instances
       if (areShared && key === undefined) continue
       if (!owner.isSound() || open.has(port) || seen.has(`${host} ${port}`)) continue
       seen.add(`${host} ${port}`)
-      this.#try(
-        () => [{ ...owner, options: owner.values }],
-        () => checkIsFree(address),
-      )
+      this.#transaction.allow(address, owner.values, owner)
+      this.#transaction.attempt([address], () => checkIsFree(address))
     }
   }
-
-  /** @param parts that may have the option that is wrong, the first before the others */
-  #try(parts: () => readonly Part[], open: () => unknown): void {
-    try {
-      open()
-    } catch (error) {
-      this.#report(parts(), error)
-    }
-  }
-
-  #report(parts: readonly Part[], error: unknown): void {
-    if (!(error instanceof HooklineError)) throw error
-    this.#options.failed(error.code)
-    const { problems } = this.#resolved
-    const [name] = namesOf(error)
-    if (!(error instanceof OptionError)) return problems.add(parts[0]!.home, error.message, name)
-    const { key, text, message } = error
-    const owner = parts.find(({ options }) => key in options)
-    if (owner === undefined) problems.add(parts[0]!.home, message, name)
-    // a file that can be read, and has a wrong content
-    else problems.add(owner.where(key), text, name === "invalid_configuration" ? "invalid_value" : name)
-  }
-}
-
-/** A connection of which nothing is open. */
-function unopenedConnection(deliveryTimeoutMs = DEFAULT_DELIVERY_TIMEOUT_MS): PreparableConnection {
-  const broker = new MemoryLog()
-  return { broker, prepare() {}, instance: broker, kind: MEMORY as ConnectionKind, deliveryTimeoutMs }
-}
-
-const NO_HANDLER: Handler = {
-  admit: undefined,
-  methods: [],
-  handle: () => Promise.reject(new HooklineError("internal", "a diagnosis handles no event")),
-  verifiesSenders: false,
-  quickCheck: undefined,
-  response: undefined,
-  outcomes: [],
 }

@@ -15,6 +15,7 @@ import { acquireAdmin, loadAdmin } from "./admin-listener.ts"
 import { acquirePipelines, type BuiltPipelines, type PipelineDependencies } from "./build-pipeline.ts"
 import { acquireConnections, checkSpools, type OpenConnections } from "./connections.ts"
 import type { Plan } from "./plan/plan.ts"
+import { redisOf } from "./plan/redis.ts"
 import { acquireForwards, type RunningForward } from "./forwards.ts"
 import { acquireReconciles, type RunningReconcile } from "./reconciles.ts"
 import { openExtensions, prepareExtensions, type RunningExtensions } from "./extensions.ts"
@@ -74,7 +75,8 @@ export async function changePlan(
     checkSpools(connectionsBefore, plan)
     setMetricsDetail(plan, deps)
     const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
-    const building = { ...deps, plan, connections, transaction }
+    const redis = redisOf(plan.service)
+    const building = { ...deps, plan, connections, transaction, redis }
     const pipelines = await inSlices(acquirePipelines(building), signal)
     if (isStart) checkReceives(pipelines, transaction.unopened)
     const tracer = await acquireTracer(plan, transaction, deps)

@@ -1,7 +1,12 @@
+import type { Acquired, Connection } from "../brokers/define-connection.ts"
+import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
+import type { Location } from "../dedupe/location.ts"
+import { dedupeKeysSpec } from "../dedupe/open-store.ts"
 import { HooklineError } from "../errors.ts"
 import { steadyMs } from "../clock/clock.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
 import type { Logger } from "../telemetry/log.ts"
+import type { Connecting, PlanTransaction } from "./plan-transaction.ts"
 
 /*
  * A resource is something open that outlives reloads: a connection, a spool, a store, a pipeline, the admin listener, a
@@ -98,7 +103,7 @@ export class Resources {
 }
 
 /** An atomic change of the open resources: committed or aborted. */
-export class Transaction {
+export class Transaction implements PlanTransaction {
   /** Resources of a start that could not be opened and try again by themselves, with the reason. */
   readonly unopened = new Map<unknown, HooklineError>()
   readonly #open: Open
@@ -135,6 +140,18 @@ export class Transaction {
     this.#opening.at(-1)?.push(resource)
     this.#add(resource)
     return resource.value as T
+  }
+
+  attempt<T>(_: readonly object[], open: () => T): T {
+    return open()
+  }
+
+  connect({ kind, values }: Connection, { id, config, ...parts }: Connecting): Acquired | Promise<Acquired> {
+    return kind.acquire({ id, values, config }, { ...parts, transaction: this })
+  }
+
+  openKeys(location: Location, log: Logger): DedupeKeys {
+    return this.acquire(dedupeKeysSpec(location, log))
   }
 
   #findOpen(name: string, isUsable: (it: Resource) => boolean): Resource | undefined {

@@ -63,6 +63,19 @@ test("several problems have a name each, in the order of their lines", async () 
   ])
 })
 
+test("what a sink names is checked also where its connection is unknown, or its source has problems", async () => {
+  const registry =
+    "value_format = json-schema\nregistry_url = https://127.0.0.1:1\nregistry_ca_location = none.pem\n"
+  expect(await namesFor(`${LOG}${SOURCE}${SINK}connection = nowhere\n${registry}${OFF}`)).toEqual([
+    "invalid_value",
+    "file_unreadable",
+  ])
+  expect(await namesFor(`${LOG}${SOURCE}wat = 1\n${SINK}${registry}${OFF}`)).toEqual([
+    "unknown_key",
+    "file_unreadable",
+  ])
+})
+
 test("no_configuration: the file does not exist", () => {
   expect(() => Application.fromFile(join(folder.path, "none.conf"))).toThrow(
     expect.objectContaining({ code: "no_input", names: ["no_configuration"] }),

@@ -1,7 +1,7 @@
 import { resolve } from "node:path"
 import { suggest } from "../file/nearest.ts"
 import type { OptionProblem, StartError } from "../../errors.ts"
-import { blank, camelCase, message, messageInFile, type Message } from "../../message.ts"
+import { blank, camelCase, message, type Message } from "../../message.ts"
 import { checkRelations } from "./relations.ts"
 import {
   defaultsOf,
@@ -12,10 +12,12 @@ import {
   type OptionSet,
   type OptionValues,
   type ParseContext,
+  type Values,
 } from "./option.ts"
 import type { Place, Problems } from "../file/problems.ts"
 import type { Checking, Section } from "./section.ts"
-import { endsInComment, slipIn } from "./slips.ts"
+import { fromCode, readText } from "./read-value.ts"
+import { endsInComment } from "./slips.ts"
 import { placeOf, type FileSection, type FileText } from "../file/configuration-file.ts"
 
 /** Options given in code, in camel case; undefined counts as absent. */
@@ -51,6 +53,13 @@ export interface Resolved<O extends OptionSet> extends Omit<Checking<O>, "warn">
   /** A value as messages quote it; undefined: it must not be printed. */
   readonly show: (key: keyof O & string) => string | undefined
 }
+
+/** The values of a section: all of them, since no problem was reported. undefined: one was. */
+export const soundValues = <O extends OptionSet>({
+  isSound,
+  values,
+}: Pick<Resolved<O>, "isSound" | "values">): Values<O> | undefined =>
+  isSound() ? (values as Values<O>) : undefined
 
 /**
  * Resolves a section's options: code before the section before `[defaults:…]` before the defaults. Unknown keys, wrong
@@ -246,50 +255,3 @@ export function inputsOf(section: Pick<Section, "options">, values: OptionValues
 const inputKeysIn = oncePerSet((options): readonly string[] =>
   optionsIn(options).flatMap(([key, { isInput }]) => (isInput ? key : [])),
 )
-
-/** Checks a value of code. A problem's message is free of what must not be printed. */
-function fromCode(option: OptionSet[string], value: unknown, context: ParseContext): unknown {
-  try {
-    return option.fromCode(value, context)
-  } catch (error) {
-    if (!(error instanceof WrongValue)) throw error
-    return option.secret ? new WrongValue(error.unquoted ?? message`is not ${option.form}`) : error
-  }
-}
-
-/** Reads a text of the file. A problem's message is free of what must not be printed; undefined: reported before. */
-function readText(
-  option: OptionSet[string],
-  { value: { text, quotable, fileCommas }, baseDir }: FileText,
-  defined: ParseContext["defined"],
-): unknown {
-  if (text === undefined) return undefined
-  if (text === "" && option.defaultText !== "") {
-    const remedy = option.presence === "required" ? "" : ", or remove the key"
-    return new WrongValue(message`is empty; expected ${option.form}${remedy}`)
-  }
-  try {
-    return option.parse(text, { baseDir, defined, fileCommas })
-  } catch (error) {
-    if (!(error instanceof WrongValue)) throw error
-    const context = { baseDir, defined, fileCommas }
-    const isShown = quotable && !option.secret
-    const wrong = isShown
-      ? error.text
-      : message`its value ${error.unquoted ?? message`is not ${option.form}`}`
-    const slip = isShown
-      ? slipIn(text, messageInFile(option.form), (other) => isAccepted(option, other, context))
-      : undefined
-    if (slip !== undefined) return new WrongValue(`${quote(text)} ${slip.what}; ${slip.remedy}`)
-    return new WrongValue(text.includes("\n") ? message`${wrong} (indented lines continue a value)` : wrong)
-  }
-}
-
-function isAccepted({ parse }: OptionSet[string], text: string, context: ParseContext): boolean {
-  try {
-    return text !== "" && (parse(text, context), true)
-  } catch (error) {
-    if (error instanceof WrongValue) return false
-    throw error
-  }
-}

@@ -12,11 +12,15 @@ import { availableParallelism } from "node:os"
 import { dirname, join, relative } from "node:path"
 import { NOTING_COSTS, runTests } from "./support/run-tests.ts"
 
-/** Fault tests that take more than ten seconds, load the machine, or measure what others would disturb. */
+/** Fault tests that take more than five seconds, load the machine, or measure what others would disturb. */
 const LEFT_TO_FAULTS: readonly string[] = [
+  "clock",
+  "damaged-pages",
   "embedded-disk",
   "failing-disk",
+  "files-taken-away",
   "forward",
+  "handler-transactions",
   "hostile-folder",
   "kafka-broker",
   "kafka-broker-down",
@@ -41,6 +45,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-starvation",
   "kafka-topic-deleted",
   "kafka-wrong-answers",
+  "log-backup",
   "overload",
   "stalling-disk",
   "surroundings",

@@ -17,6 +17,7 @@ import { SERVICE } from "../../src/config/sections/service.ts"
 import { TRACES } from "../../src/config/sections/traces.ts"
 import { makePlan } from "../../src/runtime/plan/plan.ts"
 import { Runtime } from "../../src/runtime/runtime.ts"
+import { someOf } from "../support/cases.ts"
 import { reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { openSocket, post } from "../support/http-socket.ts"
 import { RawKafkaClient } from "../support/kafka-clients.ts"
@@ -122,7 +123,7 @@ describe("opened anew", () => {
   })
   afterAll(() => runtime.stop())
 
-  test.each(ofReload("reopen"))("%s %s", async (_, __, option) => {
+  test.each(someOf(ofReload("reopen"), 30))("%s %s", async (_, __, option) => {
     const { section, name, key } = option
     const [before, after, beside] = changeOf(option)
     const opened = async (value: string | undefined): Promise<unknown> => {
@@ -421,7 +422,7 @@ const EFFECTS: { readonly [option: string]: (running: Running) => Promise<void> 
   },
 }
 
-test.each(ofReload("live"))("%s %s is taken live by what is open", async (title, _, option) => {
+test.each(someOf(ofReload("live"), 20))("%s %s is taken live by what is open", async (title, _, option) => {
   const { section, name, key } = option
   const [before, after, beside] = changeOf(option)
   const runtime = await start(configuration(name, key, before, beside))

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test"
 import { residentMiB } from "../../bench/process.ts"
-import { isFull } from "../support/fault-table.ts"
+import { isFull, isShort } from "../support/fault-table.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
 import { mutatedRequest } from "../support/mutated-requests.ts"
 import { sendCases, type Ending } from "../support/raw-cases.ts"
 import { ON_LOG, startService } from "../support/webhook-service.ts"
 
-const CASES = isFull ? 100_000 : 10_000
+const CASES = isFull ? 100_000 : isShort ? 10_000 : 3000
 const SEED = Number(process.env.HOOKLINE_FUZZ_SEED ?? 1)
 /** Every so manieth case's sender goes without having asked the server to close. */
 const LEFT_EVERY = 20

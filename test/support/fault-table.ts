@@ -3,8 +3,10 @@ import type { Findings } from "./findings.ts"
 
 /** Whether the scenarios have their full length (`npm run test:faults`) or a shortened one (`npm test`, and CI). */
 export const isFull = process.env.HOOKLINE_FAULTS === "full"
+/** Whether they are shortened as in CI; in `npm test` some are shorter still. */
+export const isShort = process.env.HOOKLINE_FAULTS === "short"
 /** How many times a process is killed in a scenario that has nothing else: 200 at full length, ten in CI. */
-export const KILL_TRIALS = isFull ? 200 : process.env.HOOKLINE_FAULTS === "short" ? 10 : 5
+export const KILL_TRIALS = isFull ? 200 : isShort ? 10 : 5
 
 /** What the table has of what a fault did. */
 interface Counted extends Pick<Findings, "sent" | "acknowledged" | "found" | "lost" | "doubled"> {

@@ -12,7 +12,6 @@ const MANY_STARTS: { readonly [file: string]: string } = {
   "test/faults/damaged-pages.test.ts": "each kind of damage, before a start and for each command",
   "test/faults/files-taken-away.test.ts": "each way to take files away, and a start with what is left",
   "test/faults/log-copies-killed.test.ts": "each killed command, and what continues it",
-  "test/e2e/cookbook.test.ts": "the programs of each recipe, and the pages' own commands",
   "test/e2e/dev.test.ts": "what it does with a terminal, a file and senders, each in a folder without one",
   "test/e2e/documents.test.ts": "the commands of the pages, as they stand there",
   "test/e2e/embedded-kafka-clients.test.ts": "kcat, for each request of a client",
@@ -20,7 +19,6 @@ const MANY_STARTS: { readonly [file: string]: string } = {
   "test/e2e/forward-section.test.ts":
     "commands on the forwards of a Hookline that runs, is killed and stopped",
   "test/e2e/log-beside.test.ts": "backup, restore, rescue and check, each on files of its own",
-  "test/e2e/other-user.test.ts": "each command once as a user without rights",
   "test/e2e/own-components.test.ts": "components are registered in the process that has them",
   "test/e2e/outgoing-proxies.test.ts": "with all cases, each command with each value of a proxy",
   "test/e2e/situations.test.ts": "status and verify --last in each situation of a Hookline that runs",

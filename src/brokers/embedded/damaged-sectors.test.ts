@@ -230,7 +230,7 @@ const DAMAGE = {
   },
 } as const
 
-const TRIALS = cases(1000)
+const TRIALS = cases(1000, 40)
 
 test(`${TRIALS} logs with a damaged sector: what is served, copied and counted is as it was, all else is named`, async () => {
   const sums = { refused: 0, whole: 0, lost: 0 }

@@ -188,7 +188,7 @@ test("keys that a log has gather up to a bound while another process holds the f
   const forgotten = Promise.withResolvers<void>()
   const forget = (id: number): void => void (id === most && forgotten.resolve())
   const lost = () => Promise.resolve({ gaps: 0, lost: [] })
-  store.useJournal!({ read: () => Promise.resolve([]), forget, lost })
+  store.useJournal!({ read: () => Promise.resolve([]), forget, lost, onReopening() {} })
   for (let id = 1; id <= most; id++) store.withRecord!(`key ${id}`, 60_000).committed(id)
   const claim = (key: string): unknown => {
     try {

@@ -19,7 +19,8 @@ import { KeyWrites } from "./key-writes.ts"
  *
  * A log in the folder may have keys of an earlier process in its journal, which is read before the log adds others. Claims wait
  * meanwhile, and are refused with the log's reason while it is not open. Another journal, of a log that replaces the first one,
- * is read from its beginning.
+ * is read from its beginning. So is that of a log whose file failed, once it is open again: until then a key says nothing, since
+ * the file that is open next may not have the record.
  *
  * Keys expire by the clock of the file, which goes on here from a reading of the thread. Before the file is open nothing is
  * claimed.
@@ -48,6 +49,8 @@ export class SqliteKeys implements KeyStore {
   #now: () => number = Date.now
   /** Why the journal can't be read; undefined: it can, is being read, or there is none. */
   #journalProblem: string | undefined
+  /** Counts readings of journals, each of which ends the one before. */
+  #readings = 0
   #dropped = 0
   readonly #sweep: () => void
   #trimming: Timer | undefined
@@ -124,8 +127,10 @@ export class SqliteKeys implements KeyStore {
   useJournal(journal: KeyJournal): void {
     if (journal === this.#writes.journal) return
     this.#writes.journal = journal
-    this.#lookups.hold()
-    void this.#readJournal(journal)
+    this.#readJournalAnew(journal)
+    journal.onReopening(() => {
+      if (journal === this.#writes.journal) this.#readJournalAnew(journal)
+    })
   }
 
   release(): void {}
@@ -150,10 +155,16 @@ export class SqliteKeys implements KeyStore {
     if (lost > 0) this.#log.error({ keys: lost }, `${this.#title} lacks keys of published events`)
   }
 
-  async #readJournal(journal: KeyJournal): Promise<void> {
-    while (journal === this.#writes.journal && this.#closing === undefined) {
+  #readJournalAnew(journal: KeyJournal): void {
+    this.#journalProblem = undefined
+    this.#lookups.hold()
+    void this.#readJournal(journal, ++this.#readings)
+  }
+
+  async #readJournal(journal: KeyJournal, reading: number): Promise<void> {
+    while (reading === this.#readings && this.#closing === undefined) {
       const keys = await this.#readOnce(journal).catch((error: HooklineError) => error)
-      if (journal !== this.#writes.journal) return
+      if (reading !== this.#readings) return
       this.#journalProblem = keys instanceof HooklineError ? keys.message : undefined
       if (!(keys instanceof HooklineError)) {
         for (const key of keys) this.#writes.addJournaled(key)
@@ -167,6 +178,8 @@ export class SqliteKeys implements KeyStore {
   /** The journal's keys, once those without a record in the log are dropped. */
   async #readOnce(journal: KeyJournal): Promise<readonly JournaledKey[]> {
     const keys = await journal.read()
+    // with the places of those that wait
+    this.#writes.write()
     const places = await answerOf(this.#writer, "places")
     const found = await journal.lost(places)
     if (found.lost.length === 0 && places.every(({ gaps }) => gaps >= found.gaps)) return keys

@@ -51,6 +51,8 @@ export interface KeyJournal {
   read(): Promise<readonly JournaledKey[]>
   /** Deletes those up to that id, eventually. */
   forget(throughId: number): void
+  /** Sets what is called when the log was closed after a failure, and when it is open again: it may lack records then. */
+  onReopening(called: () => void): void
   /** Finds the places' records that the log does not have: they were lost. @throws HooklineError `unavailable` while the log is not open */
   lost(places: readonly KnownPlace[]): Promise<LostKeys>
 }

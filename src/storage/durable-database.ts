@@ -70,6 +70,13 @@ export abstract class DurableDatabase {
     return true
   }
 
+  /**
+   * Compares a file that was opened again with what this process had committed to it.
+   *
+   * @param _before as it was when it failed @throws CommitsLost
+   */
+  follow(_before: DurableDatabase): void {}
+
   /** Called after the answer to an operation. */
   afterAnswer(): void {
     this.checkpoint()

@@ -63,6 +63,16 @@ export class WalTruncated extends WalChanged {
   }
 }
 
+/** The file that is open now lacks what was acknowledged. Only a start may go on with it, which compares what refers to it. */
+export class CommitsLost extends FileTakenAway {
+  constructor(file: string, what: string) {
+    super(
+      `${file} lacks ${what}, which this process had committed to it: an earlier copy was written over it; put the former file back, then restart Hookline, which goes on with the one that is there`,
+    )
+    this.name = "CommitsLost"
+  }
+}
+
 const changedBy = (file: string): string =>
   `${file} was changed by another program while Hookline had it open; do not write to it, or copy over it, while Hookline runs`
 

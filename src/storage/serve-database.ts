@@ -1,7 +1,7 @@
 import { HooklineError } from "../errors.ts"
 import { describeFailure, isBusy, isDamage, isDiskFull, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
-import { checkIdentities, WalTruncated, type FileIdentities } from "./open-files.ts"
+import { checkIdentities, CommitsLost, WalTruncated, type FileIdentities } from "./open-files.ts"
 import { pagesAfter, recoverAlone, type PageState } from "./recovery.ts"
 
 /*
@@ -49,7 +49,7 @@ export interface Failure {
   readonly isDiskFull: boolean
   /** A file that was open is not opened again, so that nothing more is written to it. */
   readonly isDamaged?: true
-  /** The same: its WAL was truncated, and clients may have read what is lost. */
+  /** The same: commits are lost, since its WAL was truncated or an earlier copy was written over it, and clients may have read them. */
   readonly isTruncated?: true
   /** For the next `open`. */
   readonly pages: PageState
@@ -66,6 +66,7 @@ export function failureOf(error: unknown, location: DatabaseLocation, pages: Pag
   const reason = describeFailure(error, location)
   const failure: Failure = { kind: "failed", reason, cause, isDiskFull: isDiskFull(cause), pages }
   if (error instanceof WalTruncated) return { ...failure, isTruncated: true }
+  if (error instanceof CommitsLost) return { ...failure, isTruncated: true }
   return isDamage(error) || isDamage(cause) ? { ...failure, isDamaged: true } : failure
 }
 
@@ -88,6 +89,8 @@ class DatabaseThread {
   readonly #openDatabase: (location: DatabaseLocation) => DurableDatabase
   #location: DatabaseLocation | undefined
   #database: DurableDatabase | undefined
+  /** The one that failed. */
+  #before: DurableDatabase | undefined
   #pages: PageState = "synced"
   /** Why there is no database. */
   #broken: ThreadAnswer<never> = {
@@ -146,6 +149,8 @@ class DatabaseThread {
     if (pages === "lost") recoverAlone(location.file)
     this.#pages = "synced"
     const database = (this.#database = this.#openDatabase(location))
+    if (this.#before !== undefined) database.follow(this.#before)
+    this.#before = undefined
     database.check(wasUnclean || files !== undefined)
     return { state: database.state(), files: database.files.lasting }
   }
@@ -165,6 +170,7 @@ class DatabaseThread {
     } catch {
       // what was acknowledged is in the WAL; the first failure is answered
     }
+    this.#before ??= database
     this.#database = undefined
     return (this.#broken = failureOf(error, this.#location!, this.#pages))
   }

@@ -80,6 +80,7 @@ export class EmbeddedBroker implements Broker {
   #inDoubt: DedupeKey[] = []
   /** The places of records with keys, by topic and partition, in the current epoch. */
   readonly #places = new Map<string, KeyPlace[]>()
+  #reopening = (): void => {}
   #closing: Promise<void> | undefined
   readonly #closed = Promise.withResolvers<readonly JournaledKey[]>()
 
@@ -93,6 +94,9 @@ export class EmbeddedBroker implements Broker {
       ]),
     forget: (throughId) => {
       this.#forgetThroughId = Math.max(throughId, this.#forgetThroughId ?? 0)
+    },
+    onReopening: (called) => {
+      this.#reopening = called
     },
   }
 
@@ -116,6 +120,7 @@ export class EmbeddedBroker implements Broker {
         if (failure.isDamaged === true) this.#kafka?.open()
         else this.#kafka?.close()
         this.#publisher.rejectAll(failure)
+        this.#reopening()
       },
       recovered: (state) => {
         const last = new Map((state as readonly JournaledKey[]).map((one) => [one.key, one]))
@@ -124,6 +129,7 @@ export class EmbeddedBroker implements Broker {
           // an expired one of the same key says nothing of this record
           return one?.untilMs === untilMs ? one.id : undefined
         })
+        this.#reopening()
         this.#named.clear()
         this.prepare(this.#topics)
         this.#kafka?.open()

@@ -1,17 +1,17 @@
 import type { LogState } from "../broker.ts"
-import type { JournaledKey, KnownPlace, LostKeys, Record } from "../../pipeline/record.ts"
+import type { JournaledKey, KnownPlace, Record } from "../../pipeline/record.ts"
 import type { MachineTime } from "../../clock/machine-clock.ts"
 import { isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
 import { KeptClock } from "../../storage/kept-clock.ts"
 import { KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
 import type { PackedBatch } from "./batch.ts"
-import { disagreement } from "../log-place.ts"
 import { allGaps, findDamage } from "./damage.ts"
-import { beginEpoch, readEpochs, type Extents } from "./log-epochs.ts"
+import { beginEpoch, readEpochs, type Epochs, type Extents } from "./log-epochs.ts"
 import { embeddedLayout } from "./embedded-layout.ts"
 import { LogFile, type Committed } from "./log-file.ts"
+import { checkFollows, extentsOf, lostKeys, type LogContents } from "./log-contents.ts"
 import type { OpenPartition } from "./open-partition.ts"
-import { PAGE_BYTES, readIdentity, recordsTable } from "./log-tables.ts"
+import { PAGE_BYTES, readIdentity } from "./log-tables.ts"
 import { Shrinker } from "./shrinker.ts"
 import { noDeletions, SLICE_BYTES, Trimmer, type Deletions, type Limits } from "./retention-trimmer.ts"
 import { sizeOfFile, Wal } from "./wal.ts"
@@ -60,6 +60,9 @@ export class LogDatabase extends LogFile {
   readonly #shrinker: Shrinker
   readonly #journal: KeyJournalTable
   readonly #clusterId: string
+  /** As the file had them when it was opened. */
+  readonly #epochs: Epochs
+  readonly #extents: Extents
   /** The epoch that this opening's first commit has begun. */
   #epoch: number | undefined
   #limits: Limits | undefined
@@ -81,7 +84,8 @@ export class LogDatabase extends LogFile {
     prepare: (...next: Parameters<LogDatabase["prepare"]>) => this.prepare(...next),
     commit: (...batch: Parameters<LogDatabase["commitWithKeys"]>) => this.commitWithKeys(...batch),
     forgetKeys: (throughId: number) => this.forgetKeys(throughId),
-    lost: (places: readonly KnownPlace[]) => this.lost(places),
+    lost: (places: readonly KnownPlace[]) =>
+      lostKeys(places, { ...this.#contents, epochs: readEpochs(this.db) }, allGaps(this.db)),
     keep: (limits: Limits) => this.keep(limits),
   }
 
@@ -95,6 +99,8 @@ export class LogDatabase extends LogFile {
     this.trimmer = this.load(() => new Trimmer(this, this.clock))
     this.#journal = this.load(() => new KeyJournalTable(this.db, this.clock.now()))
     this.#clusterId = this.load(() => readIdentity(this.db)!)
+    this.#epochs = this.load(() => readEpochs(this.db))
+    this.#extents = extentsOf(this.topics)
     this.load(() => this.#wal.checkpoint())
   }
 
@@ -108,6 +114,15 @@ export class LogDatabase extends LogFile {
       if (isDamage(error)) for (const _ of findDamage(this.db, this.location));
       throw error
     }
+  }
+
+  override follow(before: LogDatabase): void {
+    checkFollows(this.#contents, before.#contents, this.location.file)
+  }
+
+  get #contents(): LogContents {
+    const [clusterId, epoch] = [this.#clusterId, this.#epoch]
+    return { topics: this.topics, clusterId, epochs: this.#epochs, extents: this.#extents, epoch }
   }
 
   /** The dedupe keys in the journal. */
@@ -130,7 +145,7 @@ export class LogDatabase extends LogFile {
     const bytesBefore = this.bytesKept
     let lastKeyId = 0
     let epoch = this.#epoch
-    const extents = epoch === undefined ? this.#extents() : undefined
+    const extents = epoch === undefined ? extentsOf(this.topics) : undefined
     const committed = this.commit(batch, timestampMs, () => {
       if (extents !== undefined) epoch = beginEpoch(this.db, extents)
       if (keys.length > 0) lastKeyId = this.#journal.add(keys)
@@ -256,33 +271,6 @@ export class LogDatabase extends LogFile {
     while (this.#unchecked !== undefined && performance.now() - startedMs < CHECK_MS)
       if (this.#unchecked.next().done === true) this.#unchecked = undefined
     return this.#unchecked !== undefined
-  }
-
-  /** The offsets of keys whose records the log does not have, or that a rescue has left behind. */
-  lost(places: readonly KnownPlace[]): LostKeys {
-    const epochs = readEpochs(this.db)
-    const gaps = allGaps(this.db)
-    const lost = places.flatMap(({ id, log, topic, partition, epoch, last, gaps: compared }) => {
-      const open = this.topics.get(topic)?.partitions[partition]
-      const table = open === undefined ? "" : recordsTable(open)
-      const found = disagreement(
-        { clusterId: log, offset: last + 1, epoch: { number: epoch, start: 0 } },
-        { clusterId: this.#clusterId, end: open?.nextOffset ?? 0, epochs: epochs.of(table) },
-      )
-      const beyond = found && { place: id, first: found.offset ?? 0, end: Number.MAX_SAFE_INTEGER }
-      const between = gaps
-        .slice(compared)
-        .filter((gap) => gap.records === table && gap.first <= last)
-        .map(({ first, end }) => ({ place: id, first, end }))
-      return [...(beyond === undefined ? [] : [beyond]), ...between]
-    })
-    return { gaps: gaps.length, lost }
-  }
-
-  /** Where partitions begin and end before a transaction. */
-  #extents(): Extents {
-    const all = [...this.topics.values()].flatMap(({ partitions }) => partitions)
-    return new Map(all.map((it) => [recordsTable(it), { first: it.firstOffset, end: it.nextOffset }]))
   }
 
   /** As of some seconds ago at most. */

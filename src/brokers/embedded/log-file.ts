@@ -147,8 +147,9 @@ export abstract class LogFile extends DurableDatabase {
           end_position: one.endPosition,
           unchecked: one.unchecked,
         })
-      this.#changed.clear()
     })
+    for (const one of this.#changed) one.committedEnd = one.nextOffset
+    this.#changed.clear()
   }
 
   /** Within a transaction, which adds what a table of an earlier version does not have. */
@@ -255,6 +256,7 @@ export abstract class LogFile extends DurableDatabase {
       firstOffset: row.first_offset,
       firstPosition: row.first_position,
       nextOffset: offset,
+      committedEnd: offset,
       endPosition: position,
       unchecked: row.bounds === "damaged" || row.bounds === undefined ? null : row.bounds.unchecked,
       seed: seedOf(name),

@@ -12,6 +12,8 @@ export interface OpenPartition {
   firstOffset: number
   firstPosition: number
   nextOffset: number
+  /** Where it ended at the last commit that succeeded. */
+  committedEnd: number
   endPosition: number
   /** As of its bounds. */
   unchecked: number | null

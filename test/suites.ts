@@ -26,6 +26,8 @@ export const EVERYTHING: readonly string[] = [
   "src/clock/",
   "src/errors.ts",
   "src/headers.ts",
+  "src/message.ts",
+  "src/words.ts",
   "bin/",
   "test/support/",
   "test/run.ts",

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { isLoopback } from "../config/sections/endpoint.ts"
+import { isLoopback } from "./endpoint.ts"
 import { addressTest, parseNetwork, senderBehind, senderKey } from "./addresses.ts"
 
 test.each([

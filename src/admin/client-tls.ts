@@ -1,5 +1,5 @@
 import { checkServerIdentity } from "node:tls"
-import { readCertificate } from "../config/sections/pem-files.ts"
+import { readCertificate } from "../process/pem-files.ts"
 
 /** The environment variable that names further CAs, where no option does. */
 export const CA_VARIABLE = "NODE_EXTRA_CA_CERTS"

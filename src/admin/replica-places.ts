@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises"
 import { isIP } from "node:net"
 import { within } from "../clock/clock.ts"
-import { formatEndpoint, parseEndpoint } from "../config/sections/endpoint.ts"
+import { formatEndpoint, parseEndpoint } from "../addresses/endpoint.ts"
 import { isThisMachine } from "../outgoing/proxied-fetch.ts"
 
 /*

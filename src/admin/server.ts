@@ -1,4 +1,4 @@
-import { listenFailure, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { listenFailure, type EndpointOptions } from "../addresses/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { Listener } from "../http/listener.ts"
 import { PathTable, type Endpoint, type RequestHandlers } from "../http/routes.ts"

@@ -1,8 +1,8 @@
 import { type Message } from "../message.ts"
 import type { OptionSet, Values } from "../config/options/option.ts"
 import type { Section } from "../config/options/section.ts"
-import type { deliveryTimeout } from "../config/sections/delivery-timeout.ts"
-import type { EndpointOptions } from "../config/sections/endpoint.ts"
+import { duration } from "../config/options/option-types.ts"
+import type { EndpointOptions } from "../addresses/endpoint.ts"
 import type { KeyJournal } from "../pipeline/record.ts"
 import type { ResourceSpec } from "../pipeline/resource.ts"
 import type { DatabaseLocation } from "../storage/database-file.ts"
@@ -15,6 +15,18 @@ import type { Broker, GroupOffsets, LogReader, ReadGroup, YieldingBroker } from 
  * A kind of connection is one folder next to this file: its `kind.ts` declares, by `defineConnection`, all that the rest of
  * Hookline asks of it. registry.ts lists the kinds; nothing else names one.
  */
+
+/** The limit of sinks without a connection to name one. */
+export const DEFAULT_DELIVERY_TIMEOUT_MS = 5000
+
+/** An option of every kind of connection. */
+export const deliveryTimeout = duration({
+  minMs: 1,
+  maxMs: 3_600_000,
+  default: "5s",
+  reload: "live",
+  doc: "How long an event may take from the arrival of its body to the broker's acknowledgement; after that the sender gets 503.",
+})
 
 /** The options of a kind: `delivery_timeout` among them. */
 export type ConnectionOptions = OptionSet & { readonly delivery_timeout: typeof deliveryTimeout }

@@ -1,4 +1,4 @@
-import { enumerate, nearest } from "../config/file/nearest.ts"
+import { enumerate, nearest } from "../words.ts"
 import { placeOf } from "../config/file/configuration-file.ts"
 import type { Problems } from "../config/file/problems.ts"
 import { camelCase } from "../message.ts"

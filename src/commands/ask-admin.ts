@@ -1,5 +1,5 @@
 import { clientTls } from "../admin/client-tls.ts"
-import { formatEndpoint, reachable, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { formatEndpoint, reachable, type EndpointOptions } from "../addresses/endpoint.ts"
 import { proxiedFetch } from "../outgoing/proxied-fetch.ts"
 
 /** Where `[admin]` listens, and with which certificate. */

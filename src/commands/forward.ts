@@ -1,6 +1,6 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import { loadForCommand } from "../config/file/load.ts"
-import { toFileName } from "../config/sections/file-name.ts"
+import { toFileName } from "../process/file-name.ts"
 import type { TopicPlace } from "../config/sections/topic-place.ts"
 import { HooklineError } from "../errors.ts"
 import { Forward, type ForwardAbout } from "../replay/forward.ts"

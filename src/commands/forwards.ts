@@ -21,7 +21,7 @@ import { checkName, connectionNamed, openPositions, stateFolder } from "./state-
 import { printTable } from "./table.ts"
 import type { StateFlags } from "./common-flags.ts"
 import { WaitingNotes } from "./waiting.ts"
-import { counted } from "../config/file/nearest.ts"
+import { counted } from "../words.ts"
 
 /** Prints the forwards, as a table or a JSON array, and what is wrong with others on standard error. @throws HooklineError `no_input` */
 export function listForwards(flags: StateFlags): void {

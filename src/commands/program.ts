@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from "commander"
 import manifest from "../../package.json" with { type: "json" }
-import { suggest } from "../config/file/nearest.ts"
+import { suggest } from "../words.ts"
 import { HooklineError } from "../errors.ts"
 import type { CheckFlags } from "./check.ts"
 import { componentsFlag, configFlag, jsonFlag, repeatable, type ConfigFlags } from "./common-flags.ts"

@@ -3,7 +3,7 @@ import type { ReplayFailure, ReplayProgress } from "../replay/progress.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { type ProgressBar, startProgressBar, toSpan } from "./progress-bar.ts"
 import type { WaitingNotes } from "./waiting.ts"
-import { counted } from "../config/file/nearest.ts"
+import { counted } from "../words.ts"
 import { say } from "./say.ts"
 
 const UPDATE_MS = 250

@@ -3,7 +3,7 @@ import { pino } from "pino"
 import type { LogReader, OffsetRange } from "../brokers/broker.ts"
 import type { LogIdentity } from "../brokers/log-place.ts"
 import type { Connection } from "../brokers/define-connection.ts"
-import { toFileName } from "../config/sections/file-name.ts"
+import { toFileName } from "../process/file-name.ts"
 import type { TopicPlace } from "../config/sections/topic-place.ts"
 import { HooklineError } from "../errors.ts"
 import { BrokerTarget } from "../replay/broker-target.ts"
@@ -27,7 +27,7 @@ import { RunningService } from "./running-service.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
 import { WaitingNotes } from "./waiting.ts"
 import { untilAvailable } from "../replay/until-available.ts"
-import { counted } from "../config/file/nearest.ts"
+import { counted } from "../words.ts"
 
 export interface ReplayFlags extends StateFlags, Asked {
   readonly to: TopicPlace | URL

@@ -1,7 +1,7 @@
 import { clientTls } from "../admin/client-tls.ts"
 import { RecordPage } from "../admin/api/shapes.ts"
 import { loadForCommand } from "../config/file/load.ts"
-import { formatEndpoint, reachable, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { formatEndpoint, reachable, type EndpointOptions } from "../addresses/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { urlAsTakenBy, verificationsOf } from "../runtime/explain-request.ts"
 import { planPipeline } from "../runtime/plan/plan-part.ts"

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path"
 import type { Connection } from "../brokers/define-connection.ts"
-import { FILE_NAME } from "../config/sections/file-name.ts"
+import { FILE_NAME } from "../process/file-name.ts"
 import { HooklineError } from "../errors.ts"
 import { Positions } from "../replay/positions.ts"
 import type { Application } from "../runtime/application.ts"

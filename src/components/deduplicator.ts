@@ -1,11 +1,11 @@
 // Hot path: every event of a pipeline with a Deduplicator passes here.
 import { blank, message, setting } from "../message.ts"
 import { resolve } from "node:path"
-import { readCas } from "../config/sections/pem-files.ts"
+import { readCas } from "../process/pem-files.ts"
 import { uniform } from "../config/options/option.ts"
 import { duration, file, literalPath } from "../config/options/option-types.ts"
 import { isFolder, isStore, STORE_FORM } from "../dedupe/location.ts"
-import { isRedisUrl, isTls } from "../config/sections/redis-url.ts"
+import { isRedisUrl, isTls } from "../addresses/redis-url.ts"
 import type { Begun, DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { opening } from "../errors.ts"
 import type { Event, Processor } from "../pipeline/event.ts"

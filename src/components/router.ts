@@ -1,7 +1,7 @@
 // Hot path: every event of a pipeline with a Router passes here.
 import { blank, message, setting } from "../message.ts"
 import { ROUTER_KEYS } from "../config/file/route-lines.ts"
-import { nearest } from "../config/file/nearest.ts"
+import { nearest } from "../words.ts"
 import { WrongValue } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
 import type { Event, Processor } from "../pipeline/event.ts"

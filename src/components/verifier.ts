@@ -1,5 +1,5 @@
 import { message, named, namedBy } from "../message.ts"
-import { enumerate } from "../config/file/nearest.ts"
+import { enumerate } from "../words.ts"
 import type { Values } from "../config/options/option-types.ts"
 import type { Checking } from "../config/options/section.ts"
 import {

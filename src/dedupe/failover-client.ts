@@ -1,6 +1,6 @@
 import type { Cluster, Redis, RedisOptions } from "ioredis"
 import type { ConnectionOptions } from "node:tls"
-import type { RedisUrl } from "../config/sections/redis-url.ts"
+import type { RedisUrl } from "../addresses/redis-url.ts"
 
 /*
  * A client of the master that Sentinels name, or of a Cluster, by ioredis, which is loaded when it connects. An event costs

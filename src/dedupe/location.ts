@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path"
-import { isRedisUrl, parseRedisUrl, REDIS_FORM } from "../config/sections/redis-url.ts"
+import { isRedisUrl, parseRedisUrl, REDIS_FORM } from "../addresses/redis-url.ts"
 
 /** Where dedupe keys are stored. `name` is for messages, without credentials. */
 export type Location = { readonly name: string } &

@@ -3,7 +3,7 @@ import { within } from "../clock/clock.ts"
 import { HooklineError } from "../errors.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { FailoverClient } from "./failover-client.ts"
-import { isTls, parseRedisUrl } from "../config/sections/redis-url.ts"
+import { isTls, parseRedisUrl } from "../addresses/redis-url.ts"
 
 /*
  * The states of a connection to Redis or Valkey:

@@ -1,7 +1,7 @@
 // Hot path: every event passes here.
 import { pause, steadyMs } from "../clock/clock.ts"
 import type { Steps } from "../clock/slices.ts"
-import { formatEndpoint } from "../config/sections/endpoint.ts"
+import { formatEndpoint } from "../addresses/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { Event } from "../pipeline/event.ts"
 import type { SenderLimits } from "../pipeline/compose.ts"

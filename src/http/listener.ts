@@ -1,4 +1,4 @@
-import { listenFailure, type EndpointOptions } from "../config/sections/endpoint.ts"
+import { listenFailure, type EndpointOptions } from "../addresses/endpoint.ts"
 import { OptionError, type HooklineError } from "../errors.ts"
 import { isListenedOn } from "../process/listening-ports.ts"
 import { problem, REFUSALS } from "./answer.ts"

@@ -1,5 +1,5 @@
 // Hot path: every request passes here.
-import { pathKey } from "../config/sections/endpoint.ts"
+import { pathKey } from "../addresses/endpoint.ts"
 import type { Peer } from "./peer.ts"
 
 export type Endpoint = (request: Request, server: Peer, target: RequestTarget) => Response | Promise<Response>

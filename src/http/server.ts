@@ -1,7 +1,7 @@
 import { steadyMs, within } from "../clock/clock.ts"
 import { Deadlines } from "../clock/deadlines.ts"
 import type { Steps } from "../clock/slices.ts"
-import { hostKey } from "../config/sections/endpoint.ts"
+import { hostKey } from "../addresses/endpoint.ts"
 import { type AnsweredRequest, OutcomeLog, type Watchers } from "../pipeline/outcome-log.ts"
 import { once } from "../telemetry/handles.ts"
 import type { PipelineMetrics } from "../telemetry/metrics.ts"

@@ -1,4 +1,4 @@
-import { readCas, readCertificate, readPrivateKey } from "../config/sections/pem-files.ts"
+import { readCas, readCertificate, readPrivateKey } from "../process/pem-files.ts"
 
 /** The options of a listener that name PEM files. */
 interface TlsFiles {

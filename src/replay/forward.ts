@@ -1,6 +1,6 @@
 import type { LogReader, OffsetRange } from "../brokers/broker.ts"
 import { isOther } from "../brokers/log-place.ts"
-import { counted } from "../config/file/nearest.ts"
+import { counted } from "../words.ts"
 import { HooklineError } from "../errors.ts"
 import { endlessFrom, watchPartitions, type OffsetGap } from "./follow.ts"
 import { ReplayJob, type ReplayOptions } from "./job.ts"

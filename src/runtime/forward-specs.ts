@@ -1,6 +1,6 @@
 import { join } from "node:path"
 import type { Connection } from "../brokers/define-connection.ts"
-import { readClientTls } from "../config/sections/pem-files.ts"
+import { readClientTls } from "../process/pem-files.ts"
 import { exists } from "../process/paths.ts"
 import { handlerTarget, type DeliveryTarget } from "../replay/handler.ts"
 import { positionFile, Positions } from "../replay/positions.ts"

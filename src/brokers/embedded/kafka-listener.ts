@@ -1,5 +1,5 @@
 import { messageInFile } from "../../message.ts"
-import { formatEndpoint, isInUse, listenFailure } from "../../config/sections/endpoint.ts"
+import { formatEndpoint, isInUse, listenFailure } from "../../addresses/endpoint.ts"
 import { OptionError } from "../../errors.ts"
 import type { RetentionLimits } from "../../kafka-listener/log.ts"
 import type { PortOptions } from "../../kafka-listener/port.ts"

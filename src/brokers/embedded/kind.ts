@@ -1,5 +1,5 @@
 import type { Values } from "../../config/options/option.ts"
-import { readCertificate, readPrivateKey } from "../../config/sections/pem-files.ts"
+import { readCertificate, readPrivateKey } from "../../process/pem-files.ts"
 import { opening } from "../../errors.ts"
 import { logIn } from "../../storage/database-file.ts"
 import { realPath } from "../../storage/real-path.ts"

@@ -1,7 +1,7 @@
 import { message, named, namedBy } from "../../message.ts"
-import { deliveryTimeout } from "../../config/sections/delivery-timeout.ts"
+import { deliveryTimeout } from "../define-connection.ts"
 import { endpoint, endpointOrOff } from "../../config/sections/endpoint-options.ts"
-import { isLoopback } from "../../config/sections/endpoint.ts"
+import { isLoopback } from "../../addresses/endpoint.ts"
 import {
   custom,
   duration,
@@ -13,7 +13,7 @@ import {
   text,
   type Option,
 } from "../../config/options/option-types.ts"
-import { enumerate } from "../../config/file/nearest.ts"
+import { enumerate } from "../../words.ts"
 import { only } from "../../config/options/relations.ts"
 import type { Checking } from "../../config/options/section.ts"
 

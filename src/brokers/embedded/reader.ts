@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite"
 import { pause } from "../../clock/clock.ts"
-import { suggest } from "../../config/file/nearest.ts"
+import { suggest } from "../../words.ts"
 import { HooklineError } from "../../errors.ts"
 import { exists } from "../../process/paths.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo, TopicRetention } from "../broker.ts"

@@ -1,4 +1,4 @@
-import { type EndpointOptions, formatEndpoint } from "../../config/sections/endpoint.ts"
+import { type EndpointOptions, formatEndpoint } from "../../addresses/endpoint.ts"
 import { HooklineError } from "../../errors.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"
 import { AdaptiveTimeout } from "./adaptive-timeout.ts"

@@ -2,7 +2,7 @@
 import { isIP } from "node:net"
 import { Reader, type Connection, type Writer } from "./client-library.ts"
 import { steadyMs, within } from "../../clock/clock.ts"
-import type { EndpointOptions } from "../../config/sections/endpoint.ts"
+import type { EndpointOptions } from "../../addresses/endpoint.ts"
 import { KEEP_ALIVE_MS } from "./timeouts.ts"
 
 /** A version of an API. */

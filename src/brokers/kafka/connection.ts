@@ -1,7 +1,7 @@
 import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import { apiVersionsV1, apiVersionsV3, type Connection, protocolErrors } from "./client-library.ts"
 import { within } from "../../clock/clock.ts"
-import { type EndpointOptions, formatEndpoint, parseEndpoint } from "../../config/sections/endpoint.ts"
+import { type EndpointOptions, formatEndpoint, parseEndpoint } from "../../addresses/endpoint.ts"
 import { HooklineError } from "../../errors.ts"
 import { AdaptiveTimeout } from "./adaptive-timeout.ts"
 import type { AccessTokens } from "./auth/access-tokens.ts"

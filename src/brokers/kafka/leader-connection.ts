@@ -1,6 +1,6 @@
 import { Backoff } from "../../clock/backoff.ts"
 import { steadyMs } from "../../clock/clock.ts"
-import { type EndpointOptions, formatEndpoint } from "../../config/sections/endpoint.ts"
+import { type EndpointOptions, formatEndpoint } from "../../addresses/endpoint.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import { KafkaConnection, type KafkaClient } from "./connection.ts"

@@ -1,5 +1,5 @@
 import { steadyMs } from "../../clock/clock.ts"
-import type { EndpointOptions } from "../../config/sections/endpoint.ts"
+import type { EndpointOptions } from "../../addresses/endpoint.ts"
 import { LeaderQueue, type LeaderQueueContext } from "./leader-queue.ts"
 import { LeaderConnection, type LeaderConnectionContext, type ProduceFailure } from "./leader-connection.ts"
 import { bytesOf } from "./encoded-batch.ts"

@@ -10,7 +10,7 @@ import {
 } from "./client-library.ts"
 import { Backoff } from "../../clock/backoff.ts"
 import { steadyMs } from "../../clock/clock.ts"
-import type { EndpointOptions } from "../../config/sections/endpoint.ts"
+import type { EndpointOptions } from "../../addresses/endpoint.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { KafkaMetrics } from "../../telemetry/metrics.ts"
 import { BrokerPool } from "./broker-pool.ts"

@@ -1,6 +1,6 @@
 import { message, type Message } from "../../message.ts"
-import { deliveryTimeout } from "../../config/sections/delivery-timeout.ts"
-import { parseEndpoint } from "../../config/sections/endpoint.ts"
+import { deliveryTimeout } from "../define-connection.ts"
+import { parseEndpoint } from "../../addresses/endpoint.ts"
 import { checkOauth, SASL } from "./auth/sasl-options.ts"
 import {
   custom,

@@ -1,6 +1,6 @@
 import { ERROR } from "../../kafka-protocol/error-codes.ts"
-import { counted } from "../../config/file/nearest.ts"
-import { formatEndpoint, type EndpointOptions } from "../../config/sections/endpoint.ts"
+import { counted } from "../../words.ts"
+import { formatEndpoint, type EndpointOptions } from "../../addresses/endpoint.ts"
 import { type AccessToken, type AccessTokens, TokenFailure } from "./auth/access-tokens.ts"
 import { KafkaConnection, kafkaClient, type KafkaClient } from "./connection.ts"
 import type { Reached } from "../define-connection.ts"

@@ -1,6 +1,5 @@
 import { custom, WrongValue } from "../../config/options/option.ts"
-import { deliveryTimeout } from "../../config/sections/delivery-timeout.ts"
-import { defineConnection } from "../define-connection.ts"
+import { defineConnection, deliveryTimeout } from "../define-connection.ts"
 import { MemoryLog } from "./log.ts"
 
 /** A log in this process's memory, for tests. The caller's: it stays open when the application stops. */

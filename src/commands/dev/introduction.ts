@@ -1,6 +1,6 @@
 import { withoutHidden } from "../../process/hidden-segments.ts"
 import manifest from "../../../package.json" with { type: "json" }
-import { formatEndpoint, reachable } from "../../config/sections/endpoint.ts"
+import { formatEndpoint, reachable } from "../../addresses/endpoint.ts"
 import type { Plan, PlannedPipeline } from "../../runtime/plan/plan.ts"
 import { verificationsOf } from "../../runtime/explain-request.ts"
 import { senderOf } from "../../components/processor-facts.ts"

@@ -2,7 +2,7 @@
 import { duration, file, oneOf, text, type Values } from "../../config/options/option-types.ts"
 import { only } from "../../config/options/relations.ts"
 import type { Checking } from "../../config/options/section.ts"
-import { readCas } from "../../config/sections/pem-files.ts"
+import { readCas } from "../../process/pem-files.ts"
 import { SCHEMA_RULES } from "../../json/schema.ts"
 import type { Event, Processor } from "../../pipeline/event.ts"
 import { refusedBody, type Rejected } from "../../pipeline/outcome.ts"

@@ -1,5 +1,5 @@
 import { message, ofFile } from "../../message.ts"
-import { suggest } from "../../config/file/nearest.ts"
+import { suggest } from "../../words.ts"
 import type { ParseContext } from "../../config/options/option.ts"
 import { WrongValue, custom, file, integer, oneOf } from "../../config/options/option-types.ts"
 import {

@@ -5,7 +5,7 @@ import { hasRouteLines } from "./route-lines.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"
 import { answering } from "../../process/regular-file.ts"
 import type { StartError } from "../../errors.ts"
-import { enumerate, nearest } from "./nearest.ts"
+import { enumerate, nearest } from "../../words.ts"
 import { Problems, type Place, type Problem } from "./problems.ts"
 
 /** The configuration file's texts by section, its included files' too, before options are parsed. */

@@ -1,5 +1,5 @@
 import { HooklineError, type FaultCode, type StartError } from "../../errors.ts"
-import { enumerateSome } from "./nearest.ts"
+import { enumerateSome } from "../../words.ts"
 import { camelCase, messageInCode, messageInFile, type Message } from "../../message.ts"
 import { sectionInCode } from "../options/in-code.ts"
 

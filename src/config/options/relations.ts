@@ -1,5 +1,5 @@
 import { blank, message, named, setting, type Message } from "../../message.ts"
-import { enumerate } from "../file/nearest.ts"
+import { enumerate } from "../../words.ts"
 import { oncePerSet, optionsIn, type OptionSet, type Relations } from "./option.ts"
 import type { Checking, Section } from "./section.ts"
 

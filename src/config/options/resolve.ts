@@ -1,5 +1,5 @@
 import { resolve } from "node:path"
-import { suggest } from "../file/nearest.ts"
+import { suggest } from "../../words.ts"
 import type { OptionProblem, StartError } from "../../errors.ts"
 import { blank, camelCase, message, type Message } from "../../message.ts"
 import { checkRelations } from "./relations.ts"

@@ -1,8 +1,8 @@
 import { blank, message, namedBy } from "../../message.ts"
 import { endpointOrOff } from "./endpoint-options.ts"
-import { isLoopback, parseEndpoint, type EndpointOptions } from "./endpoint.ts"
+import { isLoopback, parseEndpoint, type EndpointOptions } from "../../addresses/endpoint.ts"
 import { file, integer, list, oneOf, size, text } from "../options/option-types.ts"
-import { enumerate } from "../file/nearest.ts"
+import { enumerate } from "../../words.ts"
 import { defineSection } from "../options/section.ts"
 import { TOPIC_PLACE } from "./topic-place.ts"
 

@@ -1,5 +1,5 @@
 import { custom, notA, WrongValue, type Declared } from "../options/option.ts"
-import { formatEndpoint, parseEndpoint, type EndpointOptions } from "./endpoint.ts"
+import { formatEndpoint, parseEndpoint, type EndpointOptions } from "../../addresses/endpoint.ts"
 
 const FORM = "host:port (an IPv6 address in brackets)"
 

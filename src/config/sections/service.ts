@@ -1,6 +1,6 @@
 import { message, setting, type Message } from "../../message.ts"
 import { LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts"
-import { isRedisUrl, isTls, REDIS_FORM } from "./redis-url.ts"
+import { isRedisUrl, isTls, REDIS_FORM } from "../../addresses/redis-url.ts"
 import { duration, file, integer, oneOf, size, text } from "../options/option-types.ts"
 import { defineSection } from "../options/section.ts"
 

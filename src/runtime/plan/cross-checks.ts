@@ -1,4 +1,4 @@
-import { enumerate, nearest, suggest } from "../../config/file/nearest.ts"
+import { enumerate, nearest, suggest } from "../../words.ts"
 import type { Place } from "../../config/file/problems.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { defaultInFlightBytes } from "../../http/admission/budget.ts"

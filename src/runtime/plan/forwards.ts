@@ -1,7 +1,7 @@
 import { parseCondition } from "../../brokers/record-filter.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { isListeningAt } from "../../components/webhook-source/reached-at.ts"
-import { FILE_NAME, toFileName } from "../../config/sections/file-name.ts"
+import { FILE_NAME, toFileName } from "../../process/file-name.ts"
 import { parseTopicPlace, TOPIC_PLACE } from "../../config/sections/topic-place.ts"
 import { HooklineError } from "../../errors.ts"
 import { refusedHost } from "../../outgoing/refused-addresses.ts"

@@ -1,6 +1,6 @@
 import { CONNECTION_OPTIONS } from "../../brokers/resolve-connection.ts"
 import type { Component } from "../../components/define-component.ts"
-import { enumerate, nearest } from "../../config/file/nearest.ts"
+import { enumerate, nearest } from "../../words.ts"
 import type { OptionSet } from "../../config/options/option.ts"
 import { ADMIN } from "../../config/sections/admin.ts"
 import { FORWARD } from "../../config/sections/forward.ts"

@@ -1,6 +1,6 @@
 import { atOnce } from "../../clock/slices.ts"
 import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
-import { nearest, suggest } from "../../config/file/nearest.ts"
+import { nearest, suggest } from "../../words.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import { resolveSection, type Resolved } from "../../config/options/resolve.ts"
 import type { Section } from "../../config/options/section.ts"

@@ -11,7 +11,7 @@ import { placeOf, type FileSection } from "../../config/file/configuration-file.
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Section } from "../../config/options/section.ts"
 import { TRACES } from "../../config/sections/traces.ts"
-import { FILE_NAME } from "../../config/sections/file-name.ts"
+import { FILE_NAME } from "../../process/file-name.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
 import { RECONCILE } from "../../config/sections/reconcile.ts"
 import { removedFromService, SERVICE } from "../../config/sections/service.ts"

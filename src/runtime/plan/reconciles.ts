@@ -1,5 +1,5 @@
 import type { Component } from "../../components/define-component.ts"
-import { suggest } from "../../config/file/nearest.ts"
+import { suggest } from "../../words.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { Processor } from "../../pipeline/event.ts"

@@ -1,5 +1,5 @@
-import { readCas } from "../../config/sections/pem-files.ts"
-import { parseRedisUrl } from "../../config/sections/redis-url.ts"
+import { readCas } from "../../process/pem-files.ts"
+import { parseRedisUrl } from "../../addresses/redis-url.ts"
 import type { RedisServer } from "../../dedupe/redis-client.ts"
 import type { Plan } from "./draft.ts"
 

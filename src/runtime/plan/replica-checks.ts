@@ -2,7 +2,7 @@ import { blank, message, messageInFile, named, ofSection, setting, type Message 
 import type { Component } from "../../components/define-component.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
-import { isRedisUrl } from "../../config/sections/redis-url.ts"
+import { isRedisUrl } from "../../addresses/redis-url.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import type { Plan } from "./draft.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"

@@ -1,6 +1,6 @@
 import type { Component, ComponentKind, Configured } from "../../components/define-component.ts"
 import { isBuiltIn } from "../../components/registry.ts"
-import { nearest, suggest } from "../../config/file/nearest.ts"
+import { nearest, suggest } from "../../words.ts"
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import {

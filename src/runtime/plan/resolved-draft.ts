@@ -1,7 +1,7 @@
 import type { ResolvedConnection } from "../../brokers/resolve-connection.ts"
 import type { Component } from "../../components/define-component.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
-import { suggest } from "../../config/file/nearest.ts"
+import { suggest } from "../../words.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { ADMIN } from "../../config/sections/admin.ts"

@@ -1,6 +1,6 @@
 import { message, named, setting } from "../../message.ts"
 import type { Component, Routing } from "../../components/define-component.ts"
-import { enumerate } from "../../config/file/nearest.ts"
+import { enumerate } from "../../words.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"

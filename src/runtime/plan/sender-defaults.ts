@@ -1,6 +1,6 @@
 import { message, named, ofSection, setting } from "../../message.ts"
 import type { Steps } from "../../clock/slices.ts"
-import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../../config/sections/delivery-timeout.ts"
+import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../../brokers/define-connection.ts"
 import { defaultInFlightBytes } from "../../http/admission/budget.ts"
 import { LISTINGS } from "../../reconcile/listings.ts"
 import { describeMore, inBytes, inTime, type SenderFacts } from "../../verify/senders.ts"

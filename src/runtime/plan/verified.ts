@@ -1,6 +1,6 @@
 import { message, named, setting } from "../../message.ts"
 import type { Component } from "../../components/define-component.ts"
-import { isLoopback } from "../../config/sections/endpoint.ts"
+import { isLoopback } from "../../addresses/endpoint.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { Processor } from "../../pipeline/event.ts"
 

@@ -1,5 +1,5 @@
 import { withoutHidden } from "../../process/hidden-segments.ts"
-import { enumerateSome } from "../../config/file/nearest.ts"
+import { enumerateSome } from "../../words.ts"
 import { formatOf, mediaType } from "../../forms/body-format.ts"
 import { findFlaw } from "../../json/check.ts"
 import ADVICE from "./advice.json" with { type: "json" }

@@ -1,6 +1,6 @@
 import { message } from "../../message.ts"
 import { settle, settled } from "../crypto.ts"
-import { nearest } from "../../config/file/nearest.ts"
+import { nearest } from "../../words.ts"
 import {
   describeRequired,
   WrongSetting,

@@ -1,5 +1,5 @@
 import { within } from "../../../clock/clock.ts"
-import { parseEndpoint } from "../../../config/sections/endpoint.ts"
+import { parseEndpoint } from "../../../addresses/endpoint.ts"
 import { OptionError } from "../../../errors.ts"
 import { fetchFailure, proxiedFetch } from "../../../outgoing/proxied-fetch.ts"
 import { missingPackage } from "../../../process/missing-package.ts"

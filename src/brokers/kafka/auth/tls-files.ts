@@ -1,4 +1,4 @@
-import { readClientTls } from "../../../config/sections/pem-files.ts"
+import { readClientTls } from "../../../process/pem-files.ts"
 import { stampOf } from "../../../process/file-watcher.ts"
 import type { SocketOptions } from "../broker-socket.ts"
 import type { CredentialTelemetry } from "./credential-telemetry.ts"

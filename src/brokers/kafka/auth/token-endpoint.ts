@@ -1,5 +1,5 @@
 import { createPrivateKey, randomUUID, type KeyObject } from "node:crypto"
-import { readCas, readPem } from "../../../config/sections/pem-files.ts"
+import { readCas, readPem } from "../../../process/pem-files.ts"
 import { readJson } from "../../../json/read.ts"
 import { fetchBounded } from "../../../outgoing/fetch-bounded.ts"
 import { fetchFailure, proxiedFetch } from "../../../outgoing/proxied-fetch.ts"

@@ -1,8 +1,8 @@
-import { readRegularFile } from "../../process/regular-file.ts"
+import { readRegularFile } from "./regular-file.ts"
 import { createPrivateKey, X509Certificate } from "node:crypto"
-import { whyUnreadable } from "../../process/paths.ts"
-import { OptionError } from "../../errors.ts"
-import { message, named } from "../../message.ts"
+import { whyUnreadable } from "./paths.ts"
+import { OptionError } from "../errors.ts"
+import { message, named } from "../message.ts"
 
 /*
  * PEM files that options name. Each function reads one, and checks that it is usable.

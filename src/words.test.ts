@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test"
-import { enumerate, nearest, suggest } from "./nearest.ts"
+import { enumerate, nearest, suggest } from "./words.ts"
 
 const KEYS = ["topic", "connection", "key", "headers"]
 

@@ -1,3 +1,5 @@
+/* Words in messages: the nearest name to a misspelled one, lists, counts. */
+
 /** The candidate closest to a misspelled word; undefined when none is close. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined

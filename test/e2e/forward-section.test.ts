@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test"
 import { join } from "node:path"
-import { hookline, reload, startHookline, temporaryFolder, type Started } from "../support/hookline.ts"
+import { hooklineInProcess } from "../support/command-in-process.ts"
+import { reload, startHookline, temporaryFolder, type Started } from "../support/hookline.ts"
 import { startInProcess } from "../support/in-process.ts"
 import { until } from "../support/kafka-options.ts"
 import { valuesInLog } from "../support/log-values.ts"
@@ -86,7 +87,7 @@ test("a record that is refused alone is parked, published to the dead letters, l
   await post(service, "a", "poison", "poison 2", "b")
   await service.logged(({ msg, offset }) => msg === "record refused" && offset === 1)
   await service.logged(({ msg, offset }) => msg === "record refused" && offset === 2)
-  const run = (...args: string[]) => hookline(["forward", ...args], { cwd: folder.path })
+  const run = (...args: string[]) => hooklineInProcess(["forward", ...args], { cwd: folder.path })
   await listed(run, 2)
   expect((await run("failures", "app")).stdout).toContain("422: no such customer")
   // what it waited for is written a moment after the record
@@ -135,7 +136,8 @@ test("a retry posts as the section does: signed, with its headers, to its URL; a
   refuses = false
   const unset = configuration(receiver.url, signed.replace(secret, "${NOT_SET_ANYWHERE}"))
   await Bun.write(join(folder.path, "unset.conf"), unset)
-  const run = (...args: string[]) => hookline(["forward", ...args, "-c", "unset.conf"], { cwd: folder.path })
+  const run = (...args: string[]) =>
+    hooklineInProcess(["forward", ...args, "-c", "unset.conf"], { cwd: folder.path })
   await listed(run, 1)
   expect(await run("failures", "app")).toMatchObject({ status: 0, stdout: expect.stringContaining("422") })
   expect(await run("retry", "app")).toMatchObject({
@@ -153,7 +155,7 @@ test("a retry posts as the section does: signed, with its headers, to its URL; a
     )
     expect(await run("retry", "app")).toMatchObject({ status: 78, stderr: expect.stringContaining(problem!) })
   }
-  expect(await hookline(["forward", "retry", "app"], { cwd: folder.path })).toMatchObject({
+  expect(await hooklineInProcess(["forward", "retry", "app"], { cwd: folder.path })).toMatchObject({
     status: 0,
     stdout: "hooks[0]@1 200\n",
   })
@@ -239,7 +241,7 @@ test("a paused section posts nothing until it is resumed, across a reload that c
   using folder = temporaryFolder()
   await using receiver = new Receiver()
   const text = configuration(receiver.url)
-  const run = (...args: string[]) => hookline(["forward", ...args], { cwd: folder.path })
+  const run = (...args: string[]) => hooklineInProcess(["forward", ...args], { cwd: folder.path })
   const act = async (service: Started, id: string, action: string): Promise<number> =>
     (await fetch(`${service.adminUrl}/api/forwards/${id}/${action}`, { method: "POST" })).status
   const paused = ({ msg }: { msg?: unknown }): boolean => msg === "forwarding paused"
@@ -295,9 +297,10 @@ test("while a section has an error, the others are still listed and retried", as
   await using service = await startInProcess(text, { folder: folder.path })
   await post(service, "a")
   await receiver.count(1)
-  const run = (...args: string[]) => hookline(["forward", ...args, "-c", "wrong.conf"], { cwd: folder.path })
+  const run = (...args: string[]) =>
+    hooklineInProcess(["forward", ...args, "-c", "wrong.conf"], { cwd: folder.path })
   // what it waited for at its start is written a moment later
-  const list = () => hookline(["forward", "list"], { cwd: folder.path })
+  const list = () => hooklineInProcess(["forward", "list"], { cwd: folder.path })
   await until("listed as running", async () => /app .* running/.test((await list()).stdout))
   for (const [lines, problem] of [
     ["url = http://app.test/", "[forward:wrong] from: is missing"],
@@ -348,7 +351,7 @@ test("a position of hookline forward under the section's id is taken over, and t
   await post(service, "d")
   await receiver.count(4)
   expect(keysOf(receiver)).toEqual(["a", "b", "c", "d"])
-  const refused = await hookline(["forward", "log/hooks", receiver.url, "--name", "app"], {
+  const refused = await hooklineInProcess(["forward", "log/hooks", receiver.url, "--name", "app"], {
     cwd: folder.path,
   })
   expect(refused).toMatchObject({ status: 64, stderr: expect.stringContaining("[forward:app]") })
@@ -358,7 +361,7 @@ test("a file may have no pipeline, where it has a section that posts", async () 
   using folder = temporaryFolder()
   const section = `[forward:app]${configuration("http://127.0.0.1:9/hook").split("[forward:app]")[1]}`
   await Bun.write(join(folder.path, "pipelines.conf"), `[connection:log]\ndirectory = log\n${section}`)
-  expect(await hookline(["check"], { cwd: folder.path })).toMatchObject({ status: 0 })
+  expect(await hooklineInProcess(["check"], { cwd: folder.path })).toMatchObject({ status: 0 })
 })
 
 test.each([

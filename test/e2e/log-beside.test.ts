@@ -7,7 +7,9 @@ import { keptIn } from "../../src/runtime/kept-files.ts"
 import { holderFileOf } from "../../src/storage/database-file.ts"
 import { recordsInLog, untilEpochsArePast } from "../support/embedded-log.ts"
 import { GITHUB_SECRET, GitHubHook } from "../support/github-hook.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { hooklineInProcess } from "../support/command-in-process.ts"
+import { temporaryFolder, type Started } from "../support/hookline.ts"
+import { startInProcess } from "../support/in-process.ts"
 import { kafkaAddressOf } from "../support/kafka-clients.ts"
 import { freePort } from "../support/ports.ts"
 import { Receiver } from "../support/receiver.ts"
@@ -32,7 +34,7 @@ on_refusal = skip
 retries = 0
 ${more}`
 
-async function post({ urls }: RunningHookline, ...ids: string[]): Promise<void> {
+async function post({ urls }: Started, ...ids: string[]): Promise<void> {
   for (const id of ids) {
     const { status } = await fetch(urls["hooks"]!, { method: "POST", body: JSON.stringify({ id }) })
     expect(status).toBe(200)
@@ -47,7 +49,7 @@ const numbered = (name: string, count: number): string[] =>
 
 /** Runs a command in the folder. @returns what it prints */
 async function run(cwd: string, ...args: string[]): Promise<string> {
-  const { status, stdout, stderr } = await hookline(args, { cwd })
+  const { status, stdout, stderr } = await hooklineInProcess(args, { cwd })
   expect([args, status, stderr]).toEqual([args, 0, ""])
   return stdout
 }
@@ -80,7 +82,7 @@ test.each([
   const text = configuration(receiver.url)
   const waiting = numbered("waiting", 20)
   {
-    await using service = await startHookline(text, { folder: cwd })
+    await using service = await startInProcess(text, { folder: cwd })
     await post(service, ...numbered("before", 5), "poison", "after")
     await service.logged(({ msg }) => msg === "record refused")
     await receiver.down()
@@ -91,7 +93,7 @@ test.each([
   const posted = receiver.all.length
   await bringBack(cwd)
   receiver.up()
-  await using service = await startHookline(text, { folder: cwd })
+  await using service = await startInProcess(text, { folder: cwd })
   await post(service, "last")
   await receiver.offset(waiting.length + 7)
   const now = idsOf(receiver).slice(posted)
@@ -116,7 +118,7 @@ topic = github
 ${hook.section("github")}
 `
   const directory = join(folder.path, "log")
-  await using service = await startHookline(configuration(receiver.url, reconciled), { folder: folder.path })
+  await using service = await startInProcess(configuration(receiver.url, reconciled), { folder: folder.path })
   await kafkaAddressOf(service)
   await post(service, "a")
   await receiver.count(1)
@@ -154,7 +156,7 @@ test("log check names a file beside the log that can't be read", async () => {
   using folder = temporaryFolder()
   await using receiver = new Receiver()
   {
-    await using service = await startHookline(configuration(receiver.url), { folder: folder.path })
+    await using service = await startInProcess(configuration(receiver.url), { folder: folder.path })
     await post(service, "a")
     await receiver.count(1)
   }
@@ -165,7 +167,7 @@ test("log check names a file beside the log that can't be read", async () => {
     ]),
   })
   writeFileSync(file, "no database")
-  const checked = await hookline(["log", "check"], { cwd: folder.path })
+  const checked = await hooklineInProcess(["log", "check"], { cwd: folder.path })
   expect([checked.status, checked.stdout]).toEqual([1, expect.stringContaining("forwards/app.sqlite")])
 })
 
@@ -182,7 +184,7 @@ test.each([
       ({ body }) => new Response("", { status: body.includes("poison") ? 422 : 200 }),
     )
     const text = configuration(receiver.url)
-    const start = (own = text) => startHookline(own, { folder: cwd })
+    const start = (own = text) => startInProcess(own, { folder: cwd })
     {
       await using service = await start()
       await post(service, ...numbered("common", 10))
@@ -259,7 +261,7 @@ test.each([
     "was rescued",
     async (cwd: string) => {
       damage(join(cwd, "log/log.sqlite"), [2, 4])
-      expect(await hookline(["log", "rescue", "rescued"], { cwd })).toMatchObject({ status: 1 })
+      expect(await hooklineInProcess(["log", "rescue", "rescued"], { cwd })).toMatchObject({ status: 1 })
       renameSync(join(cwd, "log"), join(cwd, "damaged"))
       renameSync(join(cwd, "rescued"), join(cwd, "log"))
     },
@@ -272,19 +274,19 @@ test.each([
     const cwd = folder.path
     const text = configuration("http://127.0.0.1:9").replace(/\[forward:app\][^]*/, "")
     const ids = numbered("filled", 60)
-    const padded = async (service: RunningHookline, own: readonly string[]) => {
+    const padded = async (service: Started, own: readonly string[]) => {
       for (const id of own) {
         const body = JSON.stringify({ id, text: "x".repeat(1500) })
         expect((await fetch(service.urls["hooks"]!, { method: "POST", body })).status).toBe(200)
       }
     }
     {
-      await using service = await startHookline(text, { folder: cwd })
+      await using service = await startInProcess(text, { folder: cwd })
       await padded(service, ids.slice(0, 20))
     }
     cpSync(join(cwd, "log/log.sqlite"), join(cwd, "copy"))
     {
-      await using service = await startHookline(text, { folder: cwd })
+      await using service = await startInProcess(text, { folder: cwd })
       await padded(service, ids.slice(20))
     }
     await replace(cwd)
@@ -295,7 +297,7 @@ test.each([
     const had = left === 0 ? [] : await inLog()
     if (left !== undefined) expect(had).toHaveLength(left)
     expect(had.length).toBeLessThan(ids.length)
-    await using service = await startHookline(text, { folder: cwd })
+    await using service = await startInProcess(text, { folder: cwd })
     await padded(service, ids)
     const dropped = service.log.find(({ msg }) =>
       msg.startsWith("the log does not have the records of these keys"),

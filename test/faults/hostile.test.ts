@@ -30,7 +30,7 @@ afterAll(async () => {
   const { stdout } = await hookline(["topics", "-c", `${folder.path}/pipelines.conf`])
   folder[Symbol.dispose]()
   // nothing but what was answered 200 is there
-  expect(stdout).toMatch(new RegExp(`^webhooks +\\d+ +${published}\\b`, "m"))
+  expect(stdout).toMatch(new RegExp(`^broker/webhooks +\\d+ +${published}\\b`, "m"))
   expect(running.log.filter(({ level }) => level === "error" || level === "fatal")).toEqual([])
 })
 

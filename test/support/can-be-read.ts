@@ -194,7 +194,7 @@ ${["webhooks", "followed", "early", "one", "other", "piped", ...more].map((name)
   test("topics lists the topic with its partitions and records", async () => {
     const { status, stdout } = await hookline(["topics", ...conf])
     expect(status).toBe(0)
-    const row = stdout.split("\n").find((line) => line.startsWith(`${topic} `))!
+    const row = stdout.split("\n").find((line) => line.split(" ")[0]!.endsWith(`/${topic}`))!
     expect(row.trim().split(/\s+/).slice(1, 3)).toEqual(["1", "5"])
   })
 }

@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { EMBEDDED } from "../src/brokers/embedded/kind.ts"
 import { KAFKA } from "../src/brokers/kafka/kind.ts"
 import { MEMORY } from "../src/brokers/memory/kind.ts"
+import { extensions } from "../src/extensions/registry.ts"
 import type { Component } from "../src/components/define-component.ts"
 import { components } from "../src/components/registry.ts"
 import { VERIFIER_OPTIONS } from "../src/components/verifier/options.ts"
@@ -92,6 +93,9 @@ function render(): string {
     " * @throws HooklineError `config`",
     " */",
     "export const defineProvider: (name: string, options: ProviderOptions) => OwnProvider = declareProvider",
+    "",
+    "/** The plurals of the sections of extensions. */",
+    `export type SectionPlural = ${extensions.flatMap(({ sections }) => (sections === undefined ? [] : JSON.stringify(sections.plural))).join(" | ") || "never"}`,
     "",
   ].join("\n")
 }

@@ -59,7 +59,7 @@ function declaredMetrics(): MetricRegistry["all"] {
     spools: () => [],
     logs: () => [],
   })
-  metrics.observeSenders({ reconciles: () => [], forwards: () => [] })
+  metrics.observeSenders({ forwards: () => [] })
   for (const { gauges } of extensions)
     metrics.observeGauges(
       gauges(() => undefined),

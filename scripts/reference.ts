@@ -13,7 +13,7 @@ import type { Section } from "../src/config/options/section.ts"
 import { ADMIN } from "../src/config/sections/admin.ts"
 import { TRACES } from "../src/config/sections/traces.ts"
 import { FORWARD } from "../src/config/sections/forward.ts"
-import { RECONCILE } from "../src/config/sections/reconcile.ts"
+import { extensions } from "../src/extensions/registry.ts"
 import { SERVICE } from "../src/config/sections/service.ts"
 import { EXIT_STATUSES } from "../src/commands/exit-statuses.ts"
 import { PRESETS } from "../src/verify/senders.ts"
@@ -22,6 +22,11 @@ import { replaceParts } from "./generated-parts.ts"
 import { renderManPage } from "./man-page.ts"
 import { renderMetrics } from "./metrics-page.ts"
 import { renderProviders } from "./providers-page.ts"
+
+/** The sections of extensions. */
+const SECTIONS = extensions.flatMap(({ name, sections }): [string, Section][] =>
+  sections === undefined ? [] : [[name, sections.section]],
+)
 
 const INTRODUCTION = `# Reference of the configuration file
 
@@ -40,7 +45,7 @@ client_id: \${HOSTNAME:-hookline}
 \`\`\`
 
 - \`include\`, before the first section, lists further files by name or pattern: \`include = teams.d/*.conf\`.
-- Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[provider:<name>]\`, \`[reconcile:<id>]\`, \`[forward:<id>]\`, \`[defaults:<Component>]\`, \`[admin]\`, \`[traces]\` and \`[service]\`. A pipeline is every section
+- Sections are \`[connection:<id>]\`, \`[pipeline:<id>:<Component>]\`, \`[provider:<name>]\`, ${SECTIONS.map(([name]) => `\`[${name}:<id>]\`, `).join("")}\`[forward:<id>]\`, \`[defaults:<Component>]\`, \`[admin]\`, \`[traces]\` and \`[service]\`. A pipeline is every section
   that shares its id; it needs a WebHookSource and a BrokerSink; Validator and Enricher are always there, and a Decoder
   where the preset of the Verifier's provider has one.
 - \`key = value\` or \`key: value\`; keys are case-insensitive. A line that is indented deeper than its key continues the
@@ -64,7 +69,7 @@ export function renderReference(components: readonly Section[]): string {
     ...fileKinds.map((section) => renderTable(section.title, section)),
     renderTable("[provider:<name>]", PROVIDER),
     ...components.map((section) => renderTable(`[pipeline:<id>:${section.title}]`, section)),
-    renderTable("[reconcile:<id>]", RECONCILE),
+    ...SECTIONS.map(([name, section]) => renderTable(`[${name}:<id>]`, section)),
     renderTable("[forward:<id>]", FORWARD),
     ...[ADMIN, TRACES, SERVICE].map((section) => renderTable(`[${section.title}]`, section)),
   ]
@@ -109,9 +114,15 @@ function defaultOf({ presence, defaultText }: Option<unknown>): string {
 
 /** Writes into docs/reload.md how a reload applies each option. */
 function renderReloadPage(page: string): string {
-  const sections = [...fileKinds, ...components, RECONCILE, FORWARD, ADMIN, TRACES, SERVICE].filter(
-    ({ options }) => Object.keys(options).length > 0,
-  )
+  const sections = [
+    ...fileKinds,
+    ...components,
+    ...SECTIONS.map(([, section]) => section),
+    FORWARD,
+    ADMIN,
+    TRACES,
+    SERVICE,
+  ].filter(({ options }) => Object.keys(options).length > 0)
   return replaceParts(page, [sections.map(renderEffects).join("\n")])
 }
 

@@ -51,7 +51,7 @@ const TO_KAFKA = [
   ...CONFIGURATION,
   "src/dedupe/",
   "src/replay/",
-  "src/reconcile/",
+  "src/extensions/",
   "src/outgoing/",
   "src/admin/",
   "src/commands/",

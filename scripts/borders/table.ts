@@ -9,7 +9,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/runtime"],
   ["src/extensions"],
   ["src/components", "src/admin"],
-  ["src/replay", "src/reconcile"],
+  ["src/replay"],
   ["src/http", "src/brokers", "src/dedupe", "src/verify"],
   ["src/pipeline", "src/forms", "src/storage", "src/config", "src/kafka-listener"],
   ["src/json", "src/telemetry", "src/kafka-protocol"],
@@ -116,13 +116,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: "reconcile",
-    own: [
-      "src/commands/reconcile.ts",
-      "src/config/sections/reconcile.ts",
-      "src/reconcile/",
-      "src/runtime/reconciles.ts",
-      "src/runtime/plan/reconciles.ts",
-    ],
+    own: ["src/extensions/reconcile/", "console/views/reconcile/"],
     words: ["reconcile", "reconciles"],
   },
   { name: "silence", own: ["src/extensions/silence/"], words: ["silence", "silences"] },

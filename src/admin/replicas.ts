@@ -3,8 +3,8 @@ import { steadyMs } from "../clock/clock.ts"
 import type { Logger } from "../telemetry/log.ts"
 import { AdminClient, isToAnswerAlone, unanswered } from "./admin-client.ts"
 import { ApiError } from "./api/problem.ts"
-import { misfit } from "./api/shape.ts"
-import { Overview } from "./api/shapes.ts"
+import type { Overview } from "./api/overview-shape.ts"
+import { misfit, type Shape } from "./api/shape.ts"
 import type { ActivitySample } from "./history.ts"
 import { addressesOf, isName } from "./replica-places.ts"
 
@@ -43,6 +43,7 @@ const REFUSED_MS = 15_000
 
 export class Replicas {
   readonly #process: string
+  readonly #shape: Shape<Overview>
   readonly #log: Pick<Logger, "info" | "warn">
   #settings: ReplicaSettings | undefined
   /** Addresses of names, as last resolved. */
@@ -52,9 +53,13 @@ export class Replicas {
   #roundMs = 0
   #timer: Timer | undefined
 
-  /** @param process the id of this one, which tells it that a listed address is its own */
-  constructor(process: string, log: Pick<Logger, "info" | "warn">) {
+  /**
+   * @param process the id of this one, which tells it that a listed address is its own
+   * @param shape of the overview of a replica of this version
+   */
+  constructor(process: string, shape: Shape<Overview>, log: Pick<Logger, "info" | "warn">) {
     this.#process = process
+    this.#shape = shape
     this.#log = log
   }
 
@@ -133,7 +138,7 @@ export class Replicas {
     if (isName(name)) return { ...silent, problem: "the name has no address" }
     try {
       const overview = await client.ask<Overview>("overview?pipelines=false&replays=true")
-      const wrong = misfit(overview, Overview)
+      const wrong = misfit(overview, this.#shape)
       const { version } = Object(overview) as Partial<Overview>
       if (typeof version === "string" && version !== manifest.version)
         return { ...silent, problem: `is Hookline ${version}, this one ${manifest.version}` }

@@ -8,6 +8,7 @@ import type { Logger } from "../telemetry/log.ts"
 import { admissionBy, type Access, type AdminAccess, type WrongTokens, wrongTokenCounter } from "./access.ts"
 import { auditBy, type AuditTopic } from "./audit.ts"
 import { makeApi } from "./api/api.ts"
+import { overviewShape } from "./api/overview-shape.ts"
 import { problem, problemOf } from "./api/problem.ts"
 import { tooManyWrong } from "./api/session.ts"
 import { answerWithPage } from "./page-files.ts"
@@ -119,7 +120,7 @@ function openApi(
   settings: () => AdminSettings,
   admission: () => AdminAccess,
 ) {
-  const replicas = new Replicas(service.id, log)
+  const replicas = new Replicas(service.id, overviewShape(service.sectionLists), log)
   replicas.set(settings().replicas)
   const activity = async () => [
     await service.activity(),

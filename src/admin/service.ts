@@ -8,22 +8,13 @@ import type { LogLevel } from "../telemetry/log.ts"
 import type { Report, SourceLimits } from "../verify/explanation.ts"
 import type { EventLocations } from "../verify/senders.ts"
 import type { SignedRequest, Verification } from "../verify/verification.ts"
-import type { Attention, PipelineState } from "./api/shapes.ts"
 import type { Captures } from "./captured.ts"
+import type { ExtensionState, SectionList, SectionRow } from "./extension-state.ts"
 import type { ActivitySample } from "./history.ts"
-import type { ReconcileState } from "../reconcile/reconciliation.ts"
 import type { Replays } from "./replays.ts"
 
 /** `brokers`: Kafka connections without a spool, which fail for all replicas at once. */
 export type Exclusion = "brokers"
-
-/** An extension that runs, as the admin API shows it. */
-export interface ExtensionState {
-  /** Lists what needs someone's action now. */
-  attention(): Iterable<Attention>
-  /** The states of the pipelines that it watches; undefined: nothing is wrong. */
-  pipelineStates(): ReadonlyMap<string, PipelineState | undefined>
-}
 
 /** The application as the admin API sees it. */
 export interface Service {
@@ -44,10 +35,13 @@ export interface Service {
   openBroker(connection: string): Promise<Broker>
   /** The consumer groups of a connection. @throws HooklineError */
   groups(connection: string): Promise<readonly GroupOffsets[]>
-  reconciles(): readonly ReconcileInfo[]
   forwards(): readonly ForwardInfo[]
   /** The extensions that run. */
   extensions(): readonly ExtensionState[]
+  /** The lists of sections that the overview has, whether or not any runs. */
+  readonly sectionLists: readonly SectionList[]
+  /** The sections of a list that run. */
+  sections(plural: string): readonly SectionRow[]
   captureMode(): CaptureMode
   readonly receiver: Receiver
   /** How a pipeline verifies requests, by its Verifiers in order; none: it does not, or there is no such pipeline. */
@@ -64,15 +58,6 @@ export interface Service {
   logLevel(): LogLevel
   /** Sets the level until a reload. */
   setLogLevel(level: LogLevel): Promise<void>
-}
-
-/** A `[reconcile:<id>]` section, and what became of it. */
-export interface ReconcileInfo extends ReconcileState {
-  readonly id: string
-  readonly pipeline: string
-  readonly provider: string
-  /** Whether another process of the service reconciles it. */
-  readonly isElsewhere: boolean
 }
 
 /** A `[forward:<id>]` section, and how far it is. */

@@ -4,6 +4,7 @@ import { verifier } from "../components/verifier.ts"
 import { counted } from "../words.ts"
 import { formatEndpoint } from "../addresses/endpoint.ts"
 import { HooklineError } from "../errors.ts"
+import { extensions } from "../extensions/registry.ts"
 import { describeUnusable, noProxy, proxySetting, showProxy } from "../outgoing/proxied-fetch.ts"
 import type { Plan, PlannedPipeline } from "../runtime/plan/plan.ts"
 import { toShownUrl } from "../outgoing/shown-url.ts"
@@ -79,7 +80,7 @@ const UNAVAILABLE = new HooklineError(
 )
 
 function printPlan(plan: Plan): void {
-  const { pipelines, reconciles, forwards, admin } = describe(plan)
+  const { pipelines, forwards, admin } = describe(plan)
   for (const [id, { kind, values }] of plan.connections) {
     const { place, security } = kind.describe(values)
     const spool = kind.spool?.(values)
@@ -93,15 +94,23 @@ function printPlan(plan: Plan): void {
     return `${id}: ${listen}${path} -> ${to}${others}; verification: ${verification}${kept}${showSample(sample)}`
   })
   if (shown.length > 0) console.log(shown.join("\n"))
-  for (const { id, pipeline, provider } of reconciles)
-    console.log(`reconcile ${id}: pipeline ${pipeline} with what ${provider} lists`)
+  for (const { name, shown } of sectionsOf(plan))
+    for (const { json, line } of shown) console.log(`${name} ${json.id}: ${line}`)
   for (const { id, from, url, sign } of forwards)
     console.log(`forward ${id}: ${from} -> ${url}; signature: ${sign}`)
   console.log(`admin: ${admin}`)
 }
 
+/** The sections of extensions. */
+const sectionsOf = ({ extensions: planned }: Plan) =>
+  extensions.flatMap(({ name, sections: declared }) => {
+    if (declared === undefined) return []
+    return [{ name, plural: declared.plural, shown: planned.get(name)!.planned.map(declared.show) }]
+  })
+
 /** A plan as `check` shows it, without secrets. */
-function describe({ connections, pipelines, reconciles, forwards, admin: { listen } }: Plan) {
+function describe(plan: Plan) {
+  const { connections, pipelines, forwards, admin } = plan
   const [first = ""] = connections.keys()
   return {
     connections: [...connections].map(([id, { kind, values }]) => {
@@ -136,11 +145,13 @@ function describe({ connections, pipelines, reconciles, forwards, admin: { liste
         ...(sample && { sample }),
       }
     }),
-    reconciles: reconciles.map(({ id, pipeline, provider }) => ({ id, pipeline: pipeline.id, provider })),
+    ...(Object.fromEntries(
+      sectionsOf(plan).map(({ plural, shown }) => [plural, shown.map(({ json }) => json)]),
+    ) as object),
     forwards: forwards.map(({ id, values: { from, url, sign } }) => {
       return { id, from, url: toShownUrl(url), sign }
     }),
-    admin: listen === "off" ? "off" : formatEndpoint(listen),
+    admin: admin.listen === "off" ? "off" : formatEndpoint(admin.listen),
   }
 }
 

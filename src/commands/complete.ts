@@ -1,6 +1,6 @@
 import { Help, type Argument, type Command, type Option } from "commander"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
-import { loadForCommand } from "../config/file/load.ts"
+import { loadForCommand } from "../runtime/load-for-command.ts"
 import { DROP } from "../components/router/routes.ts"
 import { HooklineError } from "../errors.ts"
 import { escapeLine } from "../telemetry/escape-controls.ts"

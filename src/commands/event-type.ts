@@ -1,5 +1,5 @@
 import type { StoredRecord } from "../brokers/broker.ts"
-import { loadForCommand } from "../config/file/load.ts"
+import { loadForCommand } from "../runtime/load-for-command.ts"
 import { parsePointer } from "../json/pointer.ts"
 import { type EventLocations, headerNameIn, placesOf, presetOf } from "../verify/senders.ts"
 import { isJson } from "../json/check.ts"

@@ -1,5 +1,6 @@
 import type { Static } from "../admin/api/shape.ts"
-import { CaptureDetail, CaptureExplanation, Overview } from "../admin/api/shapes.ts"
+import { CaptureDetail, CaptureExplanation } from "../admin/api/shapes.ts"
+import { Overview } from "./overview.ts"
 import { HooklineError } from "../errors.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { RunningService, unavailable } from "./running-service.ts"

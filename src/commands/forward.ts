@@ -1,5 +1,5 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
-import { loadForCommand } from "../config/file/load.ts"
+import { loadForCommand } from "../runtime/load-for-command.ts"
 import { toFileName } from "../process/file-name.ts"
 import type { TopicPlace } from "../config/sections/topic-place.ts"
 import { HooklineError } from "../errors.ts"

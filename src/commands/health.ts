@@ -29,7 +29,7 @@ answers 200, else 69.`,
 /** Prints the answer. @throws HooklineError `unavailable` unless it is 200; `config`, `no_input` */
 async function health({ config, ready }: HealthFlags): Promise<void> {
   const [{ loadForCommand }, { planAdmin }] = await Promise.all([
-    import("../config/file/load.ts"),
+    import("../runtime/load-for-command.ts"),
     import("../runtime/plan/plan-part.ts"),
   ])
   const admin = planAdmin(loadForCommand(config))

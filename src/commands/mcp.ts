@@ -3,7 +3,6 @@ import { Type, type ObjectShape, type Shape, type Static } from "../admin/api/sh
 import {
   CaptureExplanation,
   CaptureSummary,
-  Overview,
   ReasonTally,
   RecordPage,
   ReplayCount,
@@ -13,6 +12,7 @@ import {
   SendResult,
   TopicOverview,
 } from "../admin/api/shapes.ts"
+import { Overview } from "./overview.ts"
 import { type CallToolResult, fromJsonSchema, McpServer, serveStdio } from "./mcp-sdk.ts"
 import { RunningService } from "./running-service.ts"
 

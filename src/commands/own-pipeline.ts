@@ -1,4 +1,4 @@
-import { loadForCommand } from "../config/file/load.ts"
+import { loadForCommand } from "../runtime/load-for-command.ts"
 import type { TopicPlace } from "../config/sections/topic-place.ts"
 import { HooklineError } from "../errors.ts"
 import { toShownUrl } from "../outgoing/shown-url.ts"

@@ -8,12 +8,12 @@ import { SHELLS, type Shell } from "./completion-scripts.ts"
 import { declareRun, emptyProgram, pointToHelp } from "./declare-run.ts"
 import { addDetails } from "./details.ts"
 import { declareDev } from "./dev.ts"
-import { parseSeconds, parseTimeFlag } from "./flag-values.ts"
+import { parseSeconds } from "./flag-values.ts"
+import { declareExtensions } from "./extension-commands.ts"
 import { declareHealth } from "./health.ts"
 import { declareLog } from "./declare-log.ts"
 import { declareReading } from "./declare-reading.ts"
 import type { InitFlags } from "./init.ts"
-import type { ReconcileFlags } from "./reconcile.ts"
 import { declareForward, declareReplay } from "./declare-replay.ts"
 import { declareReload } from "./reload.ts"
 import { declareSend } from "./send.ts"
@@ -39,7 +39,7 @@ export function declareProgram(): Command {
   declareSend(program)
   declareReplay(program)
   declareForward(program)
-  declareReconcile(program)
+  declareExtensions(program)
   declareReload(program)
   declareHealth(program)
   declareGroups(program)
@@ -251,32 +251,4 @@ async function explainErrors(names: readonly string[]): Promise<string | undefin
     .replaceAll("**", "")
     .replaceAll(/\[([^\]]+)\]\(([^)]+)\)/g, "$1 ($2)")
   return wrap(plain, columns())
-}
-
-function declareReconcile(program: Command): void {
-  addDetails(program.command("reconcile"), {
-    notes: `A Hookline that runs with the section does this by itself, every \`every\`; then only --dry-run and --enable work here.
-Without --since it begins where the last comparison was complete, or at \`window\`.
-
-Exit status: 0 if everything that the sender lists has ended here for good, 1 if something is missing, 69 if the sender's
-API can't be used, or another process reconciles.`,
-    example: "hookline reconcile github --since 2h --dry-run",
-  })
-    .description(
-      "compare what a sender lists with what it got delivered, and have it deliver again what is missing",
-    )
-    .addArgument(new Argument("<reconcile>", "id of a [reconcile:<id>] section"))
-    .addOption(configFlag())
-    .addOption(new Option("--since <time>", "what was sent from that time on").argParser(parseTimeFlag))
-    .option("--dry-run", "only list and compare; ask for nothing, and keep nothing")
-    .addOption(
-      new Option("--enable", "enable the endpoint at the sender, and do nothing else").conflicts([
-        "dryRun",
-        "since",
-      ]),
-    )
-    .addOption(jsonFlag("the comparison as JSON"))
-    .action(async (id: string, flags: ReconcileFlags) =>
-      (await import("./reconcile.ts")).reconcile(id, flags),
-    )
 }

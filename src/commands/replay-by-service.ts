@@ -1,4 +1,5 @@
-import { Overview, ReplayOverview, type ReplayRequest } from "../admin/api/shapes.ts"
+import { Overview } from "./overview.ts"
+import { ReplayOverview, type ReplayRequest } from "../admin/api/shapes.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import { pause } from "../clock/clock.ts"
 import type { TopicPlace } from "../config/sections/topic-place.ts"

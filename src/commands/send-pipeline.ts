@@ -1,6 +1,6 @@
 import { clientTls } from "../admin/client-tls.ts"
 import { RecordPage } from "../admin/api/shapes.ts"
-import { loadForCommand } from "../config/file/load.ts"
+import { loadForCommand } from "../runtime/load-for-command.ts"
 import { formatEndpoint, reachable, type EndpointOptions } from "../addresses/endpoint.ts"
 import { HooklineError } from "../errors.ts"
 import { urlAsTakenBy, verificationsOf } from "../runtime/explain-request.ts"

@@ -1,5 +1,5 @@
 import type { Command } from "commander"
-import type { Overview } from "../admin/api/shapes.ts"
+import type { Overview } from "./overview.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { configFlag, jsonFlag, type ConfigFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"

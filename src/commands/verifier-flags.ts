@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { Option, type Command } from "commander"
-import { isConfigured, loadForCommand } from "../config/file/load.ts"
+import { isConfigured } from "../config/file/load.ts"
+import { loadForCommand } from "../runtime/load-for-command.ts"
 import { planProviders } from "../runtime/plan/providers.ts"
 import { suggest } from "../words.ts"
 import { WrongValue } from "../config/options/option-types.ts"

@@ -1,5 +1,5 @@
 import type { Verification } from "../verify/verification.ts"
-import { loadForCommand } from "../config/file/load.ts"
+import { loadForCommand } from "../runtime/load-for-command.ts"
 import { verificationsOf } from "../runtime/explain-request.ts"
 import { planPipeline } from "../runtime/plan/plan-part.ts"
 import type { PlannedPipeline } from "../runtime/plan/plan.ts"

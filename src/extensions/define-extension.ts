@@ -1,8 +1,11 @@
-import type { ActivitySample } from "../admin/history.ts"
-import type { ExtensionState } from "../admin/service.ts"
-import type { ResourceSpec } from "../pipeline/resource.ts"
+import type { Command } from "commander"
+import type { OptionSet } from "../config/options/option.ts"
+import type { ExtensionState } from "../admin/extension-state.ts"
 import type { Gauge } from "../telemetry/gauges.ts"
-import type { Logger } from "../telemetry/log.ts"
+import type { CommandHost } from "./command-host.ts"
+import type { Host, PipelineHost, PipelineJoin } from "./host.ts"
+import type { KeptFiles } from "./kept-file.ts"
+import type { PipelineView, Sections, SectionView } from "./sections.ts"
 
 /*
  * An extension is what runs next to the pipelines, and is neither a step of an event nor a broker. It is one folder here, and one
@@ -10,62 +13,62 @@ import type { Logger } from "../telemetry/log.ts"
  */
 
 /** The configuration, as far as extensions read it. */
-export interface ConfigurationView {
-  readonly pipelines: readonly {
-    readonly id: string
-    readonly source: { readonly values: { readonly [key: string]: unknown } }
-  }[]
+export interface ConfigurationView<O extends OptionSet = OptionSet> {
+  /** The extension's own. */
+  readonly sections: readonly SectionView<O>[]
+  readonly pipelines: readonly PipelineView[]
 }
 
-/** The service that an extension runs in. */
-export interface Host {
-  readonly log: Pick<Logger, "warn" | "info">
-  /** Opens what outlives reloads, within the start or reload under way. */
-  acquire<T>(spec: ResourceSpec<T>): T
-  /** Registers what begins with the commit of that start or reload; it must not throw. */
-  onCommit(action: () => void): void
-  /** Reads the counters of the pipelines. */
-  activity(): Promise<ActivitySample>
+/** The part of an extension that is loaded where the configuration asks something of it. */
+export interface Running<P = unknown, R extends ExtensionState = ExtensionState> {
+  /** Opens what was planned in a transaction that may still be aborted: nothing begins before its commit. */
+  open(planned: readonly P[], host: Host): R
+  /** Wraps the handler of a pipeline; undefined: it does not. */
+  joins?(planned: readonly P[], pipeline: string, host: PipelineHost): PipelineJoin | undefined
 }
 
-/** An extension's declaration: `P` is one thing that it does, as planned; `R` is what runs. */
-interface Declaration<P, R extends ExtensionState> {
-  /** A word of the field: `silence`. */
+/** An extension's declaration: `O` are the options of its sections, `P` is one thing that it does, `R` is what runs. */
+interface Declaration<O extends OptionSet, P, R extends ExtensionState> {
+  /** A word of the field, which its sections have, too: `silence`. */
   readonly name: string
+  /** undefined: nothing is configured by itself */
+  readonly sections?: Sections<O, P>
   /** Finds what the configuration asks of it. Empty: nothing of it is loaded or opened. */
-  plan(view: ConfigurationView): readonly P[]
+  plan(view: ConfigurationView<O>): readonly P[]
   /** Imports what runs it. */
-  load(): Promise<{ open(planned: readonly P[], host: Host): R }>
+  load(): Promise<Running<P, R>>
   /** Metrics that are read of what runs, at each scrape. */
   readonly gauges: readonly Gauge<R>[]
+  /** Declares its commands. Default: none. */
+  commands?(program: Command, host: CommandHost<P>): void
+  /** The files that it keeps on disk. Default: none. */
+  readonly files?: readonly KeptFiles[]
 }
-
-/** Opens an extension in a host, whose transaction may still be aborted: nothing begins before its commit. */
-export type OpenExtension = (host: Host) => ExtensionState
 
 /** An extension as the registry has it. */
 export interface Extension {
   readonly name: string
-  /** @returns undefined: the configuration asks nothing of it */
-  prepare(view: ConfigurationView): Promise<OpenExtension | undefined>
+  readonly sections: Sections | undefined
+  plan(view: ConfigurationView): readonly unknown[]
+  load(): Promise<Running>
+  readonly files: readonly KeptFiles[]
+  commands(program: Command, host: CommandHost): void
   /** Its metrics. @param running undefined: it does not run now */
   gauges(running: () => ExtensionState | undefined): readonly Gauge<void>[]
 }
 
-export function defineExtension<P, R extends ExtensionState>({
-  name,
-  plan,
-  load,
+export function defineExtension<O extends OptionSet, P, R extends ExtensionState>({
+  sections,
   gauges,
-}: Declaration<P, R>): Extension {
+  files = [],
+  commands,
+  ...declared
+}: Declaration<O, P, R>): Extension {
   return {
-    name,
-    async prepare(view) {
-      const planned = plan(view)
-      if (planned.length === 0) return undefined
-      const { open } = await load()
-      return (host) => open(planned, host)
-    },
+    ...(declared as Pick<Extension, "name" | "plan" | "load">),
+    sections: sections as Sections | undefined,
+    files,
+    commands: (program, host) => commands?.(program, host as CommandHost<P>),
     gauges: (running) =>
       gauges.map((gauge) => ({
         ...gauge,

@@ -5,7 +5,6 @@ import { eventOf, IN_TIME } from "../../test/support/event.ts"
 import { composePipeline } from "./compose.ts"
 import type { Processor, Publisher } from "./event.ts"
 import { Accepted, Answered, Dropped, Rejected, type Outcome } from "./outcome.ts"
-import { indexed } from "../reconcile/outcome-index.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
 import { Deadlines } from "../clock/deadlines.ts"
@@ -148,21 +147,6 @@ test("a request may pass a quick check that has what each of the verifying steps
     false,
     true,
   ])
-})
-
-test("a pipeline whose outcomes are indexed has all of its handler", () => {
-  const handler = composePipeline({
-    pipeline: "p",
-    processors: [checking(byBody)],
-    publish: accepts,
-    verifiedFrom: 1,
-    deadlines: new Deadlines(5000),
-    metrics: new Metrics().pipeline("p"),
-    log: new RequestLog(pino({ enabled: false })),
-    partsLog: pino({ enabled: false }),
-  })
-  const { verifiesSenders, quickCheck } = indexed(handler, "/id", { add() {} })
-  expect([verifiesSenders, quickCheck?.needsBody]).toEqual([true, true])
 })
 
 test("a refusal of the verified sender ends the event there, also after the last step", async () => {

@@ -9,6 +9,7 @@ import type { ActivitySample } from "../admin/history.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
 import { notJudged, type SourceLimits } from "../verify/explanation.ts"
+import { extensions, sectionLists } from "../extensions/registry.ts"
 import { describeChanges } from "./configuration-diff.ts"
 import { explainRequest, urlAsTakenBy, verificationsOf } from "./explain-request.ts"
 import { redisOf } from "./plan/redis.ts"
@@ -16,7 +17,6 @@ import type { Plan, PlannedPipeline } from "./plan/plan.ts"
 import { senderOf } from "../components/processor-facts.ts"
 import { verifiedFrom } from "./plan/verified.ts"
 import type { RunningForward } from "./forwards.ts"
-import type { RunningReconcile } from "./reconciles.ts"
 import type { RunningExtensions } from "./extensions.ts"
 import { SharedBroker } from "./shared-broker.ts"
 import type { Listening, ReloadableApplication } from "./running-application.ts"
@@ -26,7 +26,6 @@ export interface Running extends Pick<Service, "id" | "readiness" | "receiver" |
   readonly log: Logger
   readonly plan: Plan
   readonly listening: readonly Listening[]
-  readonly reconciles: readonly RunningReconcile[]
   readonly forwards: readonly RunningForward[]
   readonly extensions: RunningExtensions
   readonly reloadAgain: ReloadableApplication["reloadAgain"]
@@ -69,9 +68,13 @@ export function adminService(running: Running): Service {
       const { kind, values } = running.plan.connections.get(id)!
       return (await kind.listGroups?.(values)) ?? []
     },
-    reconciles: () => running.reconciles.map((it) => it.info()),
     forwards: () => running.forwards.map((it) => it.info()),
     extensions: () => [...running.extensions.values()],
+    sectionLists,
+    sections(plural) {
+      const { name } = extensions.find(({ sections }) => sections?.plural === plural)!
+      return running.extensions.get(name)?.rows?.() ?? []
+    },
     captureMode: () => captureOf(running.plan.admin),
     receiver: running.receiver,
     verifications(id) {

@@ -8,6 +8,7 @@ import { registryWith } from "../components/registry.ts"
 import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadConfiguration } from "../config/file/load.ts"
 import { HooklineError } from "../errors.ts"
+import { sectionKinds } from "../extensions/registry.ts"
 import type { MountedFrom } from "../http/peer.ts"
 import type { Handler, HandlerOptions } from "../replay/handler.ts"
 import type { ApplicationOptions } from "./application-options.ts"
@@ -74,7 +75,8 @@ export class Application {
   #firstConfiguration(file: string | undefined): Steps<ConfigurationFile> {
     const cwd = process.cwd()
     const { env = process.env } = this.#options
-    this.#readConfiguration = (reads, isReload) => loadConfiguration(file, { env, cwd, reads, isReload })
+    this.#readConfiguration = (reads, isReload) =>
+      loadConfiguration(file, { env, cwd, reads, isReload, kinds: sectionKinds })
     for (const [module, stamp] of this.#options.modules ?? []) this.#inputs.set(module, stamp)
     return this.#readConfiguration(recordIn(this.#inputs), false)
   }

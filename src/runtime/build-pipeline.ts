@@ -7,6 +7,8 @@ import type { Steps } from "../clock/slices.ts"
 import type { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import type { RedisServer } from "../dedupe/redis-client.ts"
 import { HooklineError } from "../errors.ts"
+import { joinsOf, type PreparedExtension } from "./extensions.ts"
+import type { PipelineJoin } from "../extensions/host.ts"
 import { contextsOf, createComponent, type PreparableConnection } from "./component-context.ts"
 import type { OpenConnection, OpenConnections } from "./connections.ts"
 import type { PlanTransaction } from "./plan-transaction.ts"
@@ -14,11 +16,7 @@ import type { Route } from "../http/route.ts"
 import { countReplicas } from "../admin/replica-places.ts"
 import { SharedLimits } from "../components/webhook-source/shared-limits.ts"
 import type { RequestsFrom } from "../http/server.ts"
-import { composePipeline, type Handler } from "../pipeline/compose.ts"
-import { rarely } from "../clock/lasting.ts"
-import { LISTINGS } from "../reconcile/listings.ts"
-import { indexed, OutcomeWriter } from "../reconcile/outcome-index.ts"
-import { openOutcomes, placeIn } from "./reconciles.ts"
+import { composePipeline } from "../pipeline/compose.ts"
 import { once } from "../telemetry/handles.ts"
 import type { KnownSender } from "../components/known-sender.ts"
 import type { Publisher } from "../pipeline/event.ts"
@@ -33,8 +31,6 @@ import { Deadlines } from "../clock/deadlines.ts"
 
 /** The plan around pipelines, as far as they are opened by it. */
 interface SurroundingPlan extends Pick<Plan, "baseDir" | "connections"> {
-  /** Absent in a check. */
-  readonly reconciles?: Plan["reconciles"]
   readonly pipelines: readonly OpenablePipeline[]
   readonly admin: Partial<Plan["admin"]>
 }
@@ -61,6 +57,8 @@ export interface PipelineDependencies {
   readonly from: RequestsFrom | undefined
   /** The Redis in which replicas count their rate limits. */
   readonly redis: RedisServer | undefined
+  /** None in a check. */
+  readonly extensions: readonly PreparedExtension[]
 }
 
 /** A pipeline that is open, and what its components use. */
@@ -141,10 +139,11 @@ function acquirePipeline(pipeline: OpenablePipeline, deps: PipelineDependencies)
   const files = [source, ...processors, sink].flatMap((it) =>
     it === undefined || typeof it === "function" ? [] : fingerprints(it.component, it.values),
   )
+  const joins = joinsOf(id, deps)
   return transaction.acquire({
     name: `pipeline ${id}`,
-    config: [pipeline, files, plan.baseDir, indexOf(pipeline, plan)?.place, redis],
-    open: () => build(pipeline, deps),
+    config: [pipeline, files, plan.baseDir, joins.map(({ config }) => config), redis],
+    open: () => build(pipeline, joins, deps),
     fits: ({ uses }) =>
       uses.every(([asked, { broker, deliveryTimeoutMs }]) => {
         const now = findConnection(connections, asked)
@@ -156,7 +155,11 @@ function acquirePipeline(pipeline: OpenablePipeline, deps: PipelineDependencies)
 const findConnection = (open: OpenConnections, id: string | undefined): OpenConnection | undefined =>
   open.get(id ?? open.keys().next().value ?? "")
 
-function build(pipeline: OpenablePipeline, deps: PipelineDependencies): BuiltPipeline {
+function build(
+  pipeline: OpenablePipeline,
+  joins: readonly PipelineJoin[],
+  deps: PipelineDependencies,
+): BuiltPipeline {
   const { plan, transaction, connections, metrics, log, requestLog, from, topicsAdded } = deps
   const { id, source, processors, sink } = pipeline
   const built = new BuiltPipeline(sink, topicsAdded)
@@ -213,7 +216,7 @@ function build(pipeline: OpenablePipeline, deps: PipelineDependencies): BuiltPip
     log: requestLog,
     partsLog: ownLog,
   })
-  const route = receive(withOutcomeIndex(composed, pipeline, deps))
+  const route = receive(joins.reduce((handler, join) => join.wrap(handler), composed))
   built.route = route
   if (from?.ports !== false) transaction.onCommit(() => warnIfOpen({ source, processors }, route, ownLog))
   return built
@@ -237,32 +240,6 @@ function sharedLimitsOf({ redis, transaction, log, plan }: PipelineDependencies)
 
 /** Waits of equal length have one timer, whatever their pipelines. */
 const deadlinesOf = once((ms: number) => new Deadlines(ms))
-
-/** The `[reconcile:<id>]` section whose sender does not list what it was answered, so that outcomes are indexed; and where. */
-function indexOf({ id }: OpenablePipeline, plan: SurroundingPlan) {
-  const planned = plan.reconciles?.find(
-    (it) => it.pipeline.id === id && LISTINGS[it.provider]!.item.got === undefined,
-  )
-  return planned && { planned, place: placeIn(planned, plan) }
-}
-
-function withOutcomeIndex(handler: Handler, pipeline: OpenablePipeline, deps: PipelineDependencies): Handler {
-  const { plan, transaction, log } = deps
-  const index = indexOf(pipeline, plan)
-  if (index === undefined) return handler
-  const { planned, place } = index
-  const { id, values, provider } = planned
-  const failed = rarely(60_000, (times) =>
-    log.error({ reconcile: id, times }, "outcomes could not be written to the index"),
-  )
-  const writer = transaction.acquire({
-    name: `outcome index ${id}`,
-    config: [place, values.window],
-    open: () => new OutcomeWriter(openOutcomes(planned, place), 2 * values.window, failed),
-    close: (it) => it.close(),
-  })
-  return indexed(handler, LISTINGS[provider]!.item.event, writer)
-}
 
 /** The topic of a sink's accepted events, where it has one. */
 const topicsOf = (sink: Planned<"sink"> | undefined): readonly string[] =>

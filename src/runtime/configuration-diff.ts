@@ -1,16 +1,21 @@
+import { extensions } from "../extensions/registry.ts"
+import type { Plan } from "./plan/plan.ts"
 import type { ActivePlan } from "./reload.ts"
+import type { SectionPlural } from "./typed-options.ts"
 
 /** What a reload changed, by name and never by value. */
-export interface Changes {
+export interface Changes extends ChangedSections {
   readonly connections: ChangedNames
   readonly pipelines: ChangedNames
   readonly forwards: ChangedNames
-  readonly reconciles: ChangedNames
   /** Keys of `[service]`, `[admin]` and `[traces]`. */
   readonly service: readonly string[]
   readonly admin: readonly string[]
   readonly traces: readonly string[]
 }
+
+/** Sections of extensions. */
+type ChangedSections = { readonly [plural in SectionPlural]: ChangedNames }
 
 interface ChangedNames {
   readonly added: readonly string[]
@@ -31,11 +36,22 @@ export function changesOf(before: Snapshot, now: Snapshot): Changes {
     connections: compare(before.connections, now.connections, isSameConnection),
     pipelines: compare(before.pipelines, now.pipelines, isSamePipeline),
     forwards: compare(byId(before.plan.forwards), byId(now.plan.forwards)),
-    reconciles: compare(byId(before.plan.reconciles), byId(now.plan.reconciles)),
+    ...changedSections(before.plan, now.plan),
     service: changedKeys(before.plan.service, now.plan.service),
     admin: changedKeys(before.plan.admin, now.plan.admin),
     traces: changedKeys(before.plan.traces, now.plan.traces),
   }
+}
+
+const changedSections = (before: Plan, now: Plan): ChangedSections => {
+  const sectionsIn = ({ extensions: planned }: Plan, name: string): ById => byId(planned.get(name)!.sections)
+  return Object.fromEntries(
+    extensions.flatMap(({ name, sections }) =>
+      sections === undefined
+        ? []
+        : [[sections.plural, compare(sectionsIn(before, name), sectionsIn(now, name))]],
+    ),
+  ) as ChangedSections
 }
 
 /** The changes as fields of a log line; empty when there are none. */

@@ -122,7 +122,7 @@ class Check {
     const opened = await acquireConnections(plan, transaction, new Map(), { log, metrics })
     const connections = this.#withNamed(opened)
     const building = { plan, transaction, connections, metrics, log, requestLog: new RequestLog(SILENT) }
-    const more = { topicsAdded() {}, from: undefined, redis: undefined }
+    const more = { topicsAdded() {}, from: undefined, redis: undefined, extensions: [] }
     const pipelines = await inSlices(acquirePipelines({ ...building, ...more }))
     await inSlices(this.#sections())
     transaction.end()

@@ -1,38 +1,74 @@
-import type { ExtensionState, Service } from "../admin/service.ts"
-import type { OpenExtension } from "../extensions/define-extension.ts"
+import { inject } from "../admin/api/submit.ts"
+import type { ExtensionState } from "../admin/extension-state.ts"
+import type { Service } from "../admin/service.ts"
+import type { Running } from "../extensions/define-extension.ts"
+import type { PipelineHost, PipelineJoin } from "../extensions/host.ts"
 import { extensions } from "../extensions/registry.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Plan } from "./plan/plan.ts"
-import type { Transaction } from "./resources.ts"
+import type { PlanTransaction } from "./plan-transaction.ts"
 
 /** The extensions that run, by their names. */
 export type RunningExtensions = ReadonlyMap<string, ExtensionState>
 
 /** An extension that the plan asks for, loaded and not open yet. */
-interface Prepared {
+export interface PreparedExtension {
   readonly name: string
-  readonly open: OpenExtension
+  readonly planned: readonly unknown[]
+  readonly module: Running
+}
+
+interface Opening {
+  readonly plan: Pick<Plan, "baseDir" | "connections">
+  readonly transaction: Pick<PlanTransaction, "acquire" | "onCommit">
+  readonly log: Logger
 }
 
 /** Loads the extensions that the plan asks something of. */
-export async function prepareExtensions(plan: Plan): Promise<readonly Prepared[]> {
-  const all = await Promise.all(
-    extensions.map(async ({ name, prepare }) => ({ name, open: await prepare(plan) })),
+export async function prepareExtensions(plan: Plan): Promise<readonly PreparedExtension[]> {
+  const asked = extensions.filter(({ name }) => plan.extensions.get(name)!.planned.length > 0)
+  return Promise.all(
+    asked.map(async ({ name, load }) => ({
+      name,
+      planned: plan.extensions.get(name)!.planned,
+      module: await load(),
+    })),
   )
-  return all.flatMap(({ name, open }) => (open === undefined ? [] : [{ name, open }]))
+}
+
+/** The places in a pipeline that extensions ask for. */
+export function joinsOf(
+  pipeline: string,
+  opening: Opening & { readonly extensions: readonly PreparedExtension[] },
+): readonly PipelineJoin[] {
+  const host = pipelineHost(opening)
+  return opening.extensions.flatMap(({ planned, module }) => module.joins?.(planned, pipeline, host) ?? [])
 }
 
 /** Opens them in the transaction, with whose commit they begin. */
 export function openExtensions(
-  prepared: readonly Prepared[],
-  transaction: Transaction,
-  { service, log }: { readonly service: Pick<Service, "activity">; readonly log: Logger },
+  prepared: readonly PreparedExtension[],
+  service: Service,
+  opening: Opening,
 ): RunningExtensions {
+  const { transaction } = opening
   const host = {
-    log,
-    acquire: transaction.acquire.bind(transaction),
+    ...pipelineHost(opening),
     onCommit: transaction.onCommit.bind(transaction),
-    activity: () => service.activity(),
+    service: {
+      activity: service.activity,
+      readiness: service.readiness,
+      openReader: service.openReader,
+      openBroker: service.openBroker,
+      inject: (pipeline: string, body: string) => inject(service, pipeline, body),
+    },
   }
-  return new Map(prepared.map(({ name, open }) => [name, open(host)]))
+  return new Map(prepared.map(({ name, planned, module }) => [name, module.open(planned, host)]))
 }
+
+const pipelineHost = ({ plan, transaction, log }: Opening): PipelineHost => ({
+  baseDir: plan.baseDir,
+  connections: plan.connections,
+  log,
+  acquire: transaction.acquire.bind(transaction),
+})

@@ -5,8 +5,8 @@ import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import { DEFAULT_FOLDER, locate } from "../dedupe/location.ts"
 import { HooklineError } from "../errors.ts"
+import { extensions } from "../extensions/registry.ts"
 import { exists, whyUnreadable } from "../process/paths.ts"
-import { ledgerIn } from "../reconcile/ledger-database.ts"
 import { positionFile, type PositionKind } from "../replay/positions.ts"
 import { refuseHalfRestored } from "../storage/half-restored.ts"
 import { logIn, type DatabaseKind, type DatabaseLocation } from "../storage/database-file.ts"
@@ -21,13 +21,12 @@ import type { Plan } from "./plan/plan.ts"
  *   groups.sqlite                      offsets of its consumer groups
  *   marks.sqlite                       dedupe keys of its records
  *   forwards/<id>.sqlite               positions and refused records of forwards; so are handlers/ and replays/
- *   reconcile-<id>.sqlite              what became of a sender's events
- *   reconcile-<id>.outcomes/<hour>-…   the same, from the pipelines: lines of text
  *
- * Each lies in a log's folder or, where the configuration says so, in another. A spool lies where its connection names it.
+ * and the files of extensions. Each lies in a log's folder or, where the configuration says so, in another. A spool lies where its connection names it.
  */
 
-export type KeptKind = Exclude<DatabaseKind, "writer lock"> | "outcomes"
+/** Those of extensions have kinds of their own. */
+export type KeptKind = Exclude<DatabaseKind, "writer lock"> | (string & {})
 
 export interface KeptFile {
   readonly kind: KeptKind
@@ -45,15 +44,19 @@ interface Place {
   readonly locate?: (folder: string, ...names: string[]) => DatabaseLocation
 }
 
+const ofExtensions = extensions.flatMap(({ files }) => files)
+
 /** In the order in which a backup fixes them: the log last, so that none is ahead of it. */
 const PLACES: readonly Place[] = [
-  { kind: "outcomes", pattern: /^reconcile-[^/]+\.outcomes\/\d+-\d+$/ },
+  ...ofExtensions.filter(({ database }) => database === undefined),
   {
     kind: "position file",
     pattern: /^(replay|forward|handler)s\/([^/]+)\.sqlite$/,
     locate: (folder, kind, name) => positionFile(folder, kind as PositionKind, name!),
   },
-  { kind: "ledger", pattern: /^reconcile-([^/]+)\.sqlite$/, locate: (folder, id) => ledgerIn(folder, id!) },
+  ...ofExtensions.flatMap(({ kind, pattern, database }) =>
+    database === undefined ? [] : { kind, pattern, locate: database.locate },
+  ),
   { kind: "group store", pattern: /^groups\.sqlite$/, locate: groupsIn },
   { kind: "dedupe store", pattern: /^marks\.sqlite$/, locate: dedupeFileIn },
   { kind: "spool", pattern: /^$/ },
@@ -64,7 +67,8 @@ const ORDER = PLACES.map(({ kind }) => kind)
 
 /** Folders within a log's folder that may have such files. */
 const hasKept = (name: string): boolean =>
-  ["forwards", "handlers", "replays"].includes(name) || name.endsWith(".outcomes")
+  ["forwards", "handlers", "replays"].includes(name) ||
+  ofExtensions.some(({ folders }) => folders?.test(name) === true)
 
 /** What a folder keeps, in the order in which a backup fixes it. @throws HooklineError `no_input`, `log_io` amid a restore */
 export function keptIn(folder: string): readonly KeptFile[] {
@@ -118,7 +122,13 @@ const inOrder = (files: readonly KeptFile[]): readonly KeptFile[] =>
   files.toSorted((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))
 
 /** Those of keys and sections that are not in a log's folder. */
-function otherFolders({ connections, pipelines, forwards, reconciles, baseDir }: Plan): readonly string[] {
+function otherFolders({
+  connections,
+  pipelines,
+  forwards,
+  extensions: planned,
+  baseDir,
+}: Plan): readonly string[] {
   const ofKeys = pipelines.flatMap(({ id, processors }) =>
     processors.flatMap((one) => {
       if (typeof one === "function") return []
@@ -127,8 +137,10 @@ function otherFolders({ connections, pipelines, forwards, reconciles, baseDir }:
       return at.kind === "embedded" ? at.directory : []
     }),
   )
-  const ofSections = [...forwards, ...reconciles].map(
-    ({ values: { directory } }) => directory ?? join(baseDir, DEFAULT_FOLDER),
+  const keeping = extensions.filter(({ files }) => files.length > 0)
+  const sections = keeping.flatMap(({ name }) => planned.get(name)!.sections)
+  const ofSections = [...forwards, ...sections].map(({ values: { directory } }) =>
+    typeof directory === "string" ? directory : join(baseDir, DEFAULT_FOLDER),
   )
   const logs = [...connections.values()].map((connection) => sectionFolder(connection, baseDir))
   const isLogs = (folder: string): boolean => logs.includes(resolve(folder))

@@ -17,7 +17,6 @@ import { acquireConnections, checkSpools, type OpenConnections } from "./connect
 import type { Plan } from "./plan/plan.ts"
 import { redisOf } from "./plan/redis.ts"
 import { acquireForwards, type RunningForward } from "./forwards.ts"
-import { acquireReconciles, type RunningReconcile } from "./reconciles.ts"
 import { openExtensions, prepareExtensions, type RunningExtensions } from "./extensions.ts"
 import type { Resources } from "./resources.ts"
 import { acquireTracer } from "./tracer.ts"
@@ -31,7 +30,6 @@ export interface ActivePlan {
   readonly servers: Servers
   /** undefined: off. */
   readonly admin: AdminServer | undefined
-  readonly reconciles: readonly RunningReconcile[]
   readonly forwards: readonly RunningForward[]
   readonly extensions: RunningExtensions
   /** undefined: nothing is traced. */
@@ -76,12 +74,12 @@ export async function changePlan(
     setMetricsDetail(plan, deps)
     const connections = await acquireConnections(plan, transaction, connectionsBefore, deps)
     const redis = redisOf(plan.service)
-    const building = { ...deps, plan, connections, transaction, redis }
+    const prepared = await prepareExtensions(plan)
+    const building = { ...deps, plan, connections, transaction, redis, extensions: prepared }
     const pipelines = await inSlices(acquirePipelines(building), signal)
     if (isStart) checkReceives(pipelines, transaction.unopened)
     const tracer = await acquireTracer(plan, transaction, deps)
     const openAdmin = await loadAdmin(plan.admin)
-    const prepared = await prepareExtensions(plan)
     const listeners = prepareListeners(plan, { pipelines, servers: before?.servers, tracer }, deps)
     const openListeners = await inSlices(listeners, signal)
     await nextTurn()
@@ -89,9 +87,8 @@ export async function changePlan(
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
     const server = acquireAdmin(plan, openAdmin, transaction, deps.service, log)
-    const reconciles = acquireReconciles(plan, transaction, deps.service, log)
     const forwards = acquireForwards(plan, transaction, deps.service, log)
-    const extensions = openExtensions(prepared, transaction, deps)
+    const extensions = openExtensions(prepared, deps.service, building)
     const servers = openListeners()
     change = servers.change
     // the commit: can't fail from here on
@@ -106,7 +103,6 @@ export async function changePlan(
       pipelines,
       servers: servers.servers,
       admin: server,
-      reconciles,
       forwards,
       extensions,
       tracer,

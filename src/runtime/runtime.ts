@@ -21,7 +21,6 @@ import { changePlan, prepareTopics, type ActivePlan, type ReloadDependencies } f
 import { extensions } from "../extensions/registry.ts"
 import type { RunningExtensions } from "./extensions.ts"
 import type { RunningForward } from "./forwards.ts"
-import type { RunningReconcile } from "./reconciles.ts"
 import { Resources } from "./resources.ts"
 import type { Explain, Listening, ReloadableApplication } from "./running-application.ts"
 
@@ -120,10 +119,6 @@ export class Runtime implements ReloadableApplication, Running {
 
   get extensions(): RunningExtensions {
     return this.active.extensions
-  }
-
-  get reconciles(): readonly RunningReconcile[] {
-    return this.active.reconciles
   }
 
   get forwards(): readonly RunningForward[] {

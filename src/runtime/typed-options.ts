@@ -576,3 +576,6 @@ export const brokerSink: (options: BrokerSinkOptions) => Configured<"sink"> = br
  * @throws HooklineError `config`
  */
 export const defineProvider: (name: string, options: ProviderOptions) => OwnProvider = declareProvider
+
+/** The plurals of the sections of extensions. */
+export type SectionPlural = "reconciles"

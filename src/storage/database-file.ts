@@ -12,14 +12,7 @@ import { fsyncFolder, fsyncParents } from "./fsync.ts"
 import { MOST_WAL_BYTES } from "./open-files.ts"
 import { checkpointAll, HeldByReaders, rewriteWal } from "./recovery.ts"
 
-export type DatabaseKind =
-  | "log"
-  | "spool"
-  | "dedupe store"
-  | "group store"
-  | "ledger"
-  | "position file"
-  | "writer lock"
+export type DatabaseKind = "log" | "spool" | "dedupe store" | "group store" | "position file" | "writer lock"
 
 export interface DatabaseLocation {
   readonly file: string
@@ -27,7 +20,8 @@ export interface DatabaseLocation {
   readonly lockFile: string
   /** `PRAGMA application_id`: four letters for the kind. */
   readonly applicationId: number
-  readonly kind: DatabaseKind
+  /** Those of extensions have kinds of their own. */
+  readonly kind: DatabaseKind | (string & {})
   /** `The log in <directory>` */
   readonly title: string
   /** For messages: `another directory` */

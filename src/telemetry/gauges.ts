@@ -21,22 +21,9 @@ export interface Observed {
   logs(): Iterable<readonly [id: string, state: LogGauges]>
 }
 
-/** What senders sent, or did not, and what applications got: of the process that compares or forwards it. */
+/** Deliveries to applications, of the process that forwards them. */
 export interface ObservedSenders {
-  reconciles(): Iterable<ReconcileGauges>
   forwards(): Iterable<ForwardGauges>
-}
-
-interface ReconcileGauges {
-  readonly isElsewhere: boolean
-  readonly id: string
-  /** Milliseconds since 1970; undefined: never. */
-  readonly completeAtMs?: number | undefined
-  readonly endpoint?: string | undefined
-  readonly setBack: number
-  readonly window?:
-    | Readonly<Record<"listed" | "missing" | "recovered" | "open" | "unrecoverable", number>>
-    | undefined
 }
 
 export interface ForwardGauges {
@@ -165,7 +152,7 @@ const GAUGES = [
     spool_limit_bytes: ["spool_max_bytes of the connection.", ({ maxBytes }) => maxBytes],
     spool_oldest_age_seconds: [
       "Age of the oldest spooled record; 0: the spool is empty.",
-      ({ oldestMs }) => ageOf(oldestMs),
+      ({ oldestMs }) => ageInSeconds(oldestMs),
     ],
     spool_quarantined_records: ["Records that the broker refused for good.", (it) => it.quarantined],
     spool_stuck_topics: [
@@ -199,12 +186,8 @@ const GAUGES = [
   }),
 ]
 
-const reconciled =
-  (what: "listed" | "missing" | "recovered" | "open" | "unrecoverable") => (it: ReconcileGauges) =>
-    it.window?.[what] ?? 0
-
 /** By id, without those that another process of the service runs. */
-const ofThisProcess = <S extends { readonly id: string; readonly isElsewhere: boolean }>(
+export const ofThisProcess = <S extends { readonly id: string; readonly isElsewhere: boolean }>(
   sections: Iterable<S>,
 ) =>
   Iterator.from(sections)
@@ -212,34 +195,6 @@ const ofThisProcess = <S extends { readonly id: string; readonly isElsewhere: bo
     .map((it) => [it.id, it] as const)
 
 const SENDER_GAUGES = [
-  ...gaugesOf("reconcile", ({ reconciles }: ObservedSenders) => ofThisProcess(reconciles()), {
-    reconcile_listed_events: ["Events that the sender lists in the window.", reconciled("listed")],
-    reconcile_missing_events: [
-      "Of these, events that had not ended here for good when the sender sent them.",
-      reconciled("missing"),
-    ],
-    reconcile_recovered_events: [
-      "Of the missing, those that have ended here since.",
-      reconciled("recovered"),
-    ],
-    reconcile_open_events: ["Of the missing, those that are to be asked for.", reconciled("open")],
-    reconcile_unrecoverable_events: [
-      "Of the missing, those that were asked for three times, or can't be asked for.",
-      reconciled("unrecoverable"),
-    ],
-    reconcile_set_back_events: [
-      "Events whose outcomes were taken back since the start, as their records may be gone: another log, an earlier copy or a rescued one had taken the log's place.",
-      (it) => it.setBack,
-    ],
-    reconcile_endpoint_ready: [
-      "1 while the sender's endpoint is enabled and has the pipeline's URL, as far as its API says, else 0.",
-      ({ endpoint }) => Number(endpoint === undefined),
-    ],
-    reconcile_age_seconds: [
-      "Time since the sender's list was last compared as a whole; +Inf: it never was.",
-      ({ completeAtMs }) => (completeAtMs === undefined ? Number.POSITIVE_INFINITY : ageOf(completeAtMs)),
-    ],
-  }),
   ...gaugesOf("forward", ({ forwards }: ObservedSenders) => ofThisProcess(forwards()), {
     forward_lag_records: ["Records of the topic that are not delivered yet.", ({ lag }) => lag ?? 0],
     forward_delivered_records: ["Records that the application accepted.", (it) => it.delivered],
@@ -261,7 +216,8 @@ const SENDER_GAUGES = [
 ]
 
 /** Seconds since a time in milliseconds since 1970. */
-const ageOf = (ms: number | undefined): number => (ms === undefined ? 0 : Math.max(0, Date.now() - ms) / 1000)
+export const ageInSeconds = (ms: number | undefined): number =>
+  ms === undefined ? 0 : Math.max(0, Date.now() - ms) / 1000
 
 export const observedGauges = (registry: MetricRegistry, observed: Observed): void =>
   addGauges(registry, GAUGES, observed)

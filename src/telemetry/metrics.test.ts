@@ -83,7 +83,6 @@ test("a section that another process runs has no series", async () => {
     isPaused: false,
   }
   metrics.observeSenders({
-    reconciles: () => [],
     forwards: () => [
       { ...forward, id: "here" },
       { ...forward, id: "there", problem: "another process has it", isElsewhere: true },

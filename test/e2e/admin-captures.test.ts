@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { join } from "node:path"
+import type { Overview } from "../../src/admin/api/overview-shape.ts"
 import type {
   CaptureDetail,
   CaptureExplanation,
   CaptureSummary,
-  Overview,
   ReasonTally,
   RecordDetail,
   SendResult,

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "bun:test"
+import type { Overview } from "../../src/admin/api/overview-shape.ts"
 import type {
   LiveRecords,
-  Overview,
   RecordCounts,
   RecordDetail,
   RecordPage,

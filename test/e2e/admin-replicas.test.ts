@@ -3,11 +3,11 @@ import { chmod } from "node:fs/promises"
 import { join } from "node:path"
 import manifest from "../../package.json" with { type: "json" }
 import { problem } from "../../src/admin/api/problem.ts"
+import type { Overview } from "../../src/admin/api/overview-shape.ts"
 import type {
   CaptureDetail,
   CaptureExplanation,
   CaptureSummary,
-  Overview,
   ReasonTally,
   ReplayOverview,
   SendResult,

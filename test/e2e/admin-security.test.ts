@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test"
-import type { CaptureDetail, CaptureSummary, Overview } from "../../src/admin/api/shapes.ts"
+import type { Overview } from "../../src/admin/api/overview-shape.ts"
+import type { CaptureDetail, CaptureSummary } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { sharedByTests, reload } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
-import type { Overview, PipelineOverview } from "../../src/admin/api/shapes.ts"
+import type { Overview } from "../../src/admin/api/overview-shape.ts"
+import type { PipelineOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { freePort } from "../support/ports.ts"
 import { connectionsWith, pipelineTo } from "../support/troubled.ts"

@@ -3,7 +3,7 @@ import { reload, temporaryFolder, type Started } from "../support/hookline.ts"
 import { startInProcess } from "../support/in-process.ts"
 import { until } from "../support/kafka-options.ts"
 import { Receiver } from "../support/receiver.ts"
-import type { Overview } from "../../src/admin/api/shapes.ts"
+import type { Overview } from "../../src/admin/api/overview-shape.ts"
 
 /** A pipeline whose topic is forwarded, with the default concurrency, by sections of these lines. */
 const configuration = (sections: { readonly [id: string]: string }, sink = ""): string => `

@@ -12,7 +12,7 @@ import {
   type HandledEvent,
   type HandlerOptions,
 } from "../../src/index.ts"
-import type { Overview } from "../../src/admin/api/shapes.ts"
+import type { Overview } from "../../src/admin/api/overview-shape.ts"
 import { freePort } from "../support/ports.ts"
 import { temporaryFolder } from "../support/hookline.ts"
 import { until } from "../support/kafka-options.ts"

@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test"
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { OutcomeFolder } from "../../src/reconcile/outcome-index.ts"
+import { OutcomeFolder } from "../../src/extensions/reconcile/outcome-index.ts"
 import { positionFile, Positions } from "../../src/replay/positions.ts"
 import { keptIn } from "../../src/runtime/kept-files.ts"
 import { holderFileOf } from "../../src/storage/database-file.ts"

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test"
-import type { Overview, ReplayOverview } from "../../src/admin/api/shapes.ts"
+import type { Overview } from "../../src/admin/api/overview-shape.ts"
+import type { ReplayOverview } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { sharedByTests, type RunningHookline } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"

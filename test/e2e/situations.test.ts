@@ -2,7 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test"
 import { createHmac } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import type { Overview, ReasonTally } from "../../src/admin/api/shapes.ts"
+import type { Overview } from "../../src/admin/api/overview-shape.ts"
+import type { ReasonTally } from "../../src/admin/api/shapes.ts"
 import { makeCertificates } from "../support/kafka-certificates.ts"
 import {
   hookline,

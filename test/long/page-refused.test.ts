@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test"
 import type { Page } from "playwright-core"
-import type { Overview } from "../../src/admin/api/shapes.ts"
+import type { Overview } from "../../src/admin/api/overview-shape.ts"
 import { accessibilityFindings, hasBrowser, openPage, press, startBrowser } from "../support/browser.ts"
 import {
   reload,

@@ -1,17 +1,16 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test"
 import { mkdirSync } from "node:fs"
 import pino from "pino"
-import type { Overview } from "../../src/admin/api/shapes.ts"
 import { openEmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { whenAborted } from "../../src/clock/clock.ts"
-import { HOUR_MS } from "../../src/reconcile/certificate.ts"
-import { Ledger } from "../../src/reconcile/ledger-database.ts"
-import { ledgerIn } from "../../src/reconcile/ledger-database.ts"
-import { LISTINGS } from "../../src/reconcile/listings.ts"
-import { Reconciler } from "../../src/reconcile/reconciler.ts"
-import { SenderApi } from "../../src/reconcile/sender-api.ts"
-import { OutcomeWriter } from "../../src/reconcile/outcome-index.ts"
-import { SharedReconcile } from "../../src/reconcile/shared-reconcile.ts"
+import { HOUR_MS } from "../../src/extensions/reconcile/certificate.ts"
+import { Ledger } from "../../src/extensions/reconcile/ledger-database.ts"
+import { ledgerIn } from "../../src/extensions/reconcile/ledger-database.ts"
+import { LISTINGS } from "../../src/extensions/reconcile/listings.ts"
+import { Reconciler } from "../../src/extensions/reconcile/reconciler.ts"
+import { SenderApi } from "../../src/extensions/reconcile/sender-api.ts"
+import { OutcomeWriter } from "../../src/extensions/reconcile/outcome-index.ts"
+import { SharedReconcile } from "../../src/extensions/reconcile/shared-reconcile.ts"
 import { GITHUB_ENDPOINT, GITHUB_SECRET, GITHUB_TOKEN, GitHubHook } from "../support/github-hook.ts"
 import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { valuesInLog } from "../support/log-values.ts"
@@ -135,7 +134,9 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
     mkdirSync(`${folder.path}/a/log/reconcile-github.sqlite`, { recursive: true })
     await using a = await startHookline(configuration(redis, hook, ports[0]), { folder: `${folder.path}/a` })
     const problem = async (): Promise<string | null> => {
-      const { reconciles } = (await (await fetch(`${a.adminUrl}/api/overview`)).json()) as Overview
+      const { reconciles } = (await (await fetch(`${a.adminUrl}/api/overview`)).json()) as {
+        reconciles: readonly { problem: string | null }[]
+      }
       return reconciles[0]!.problem
     }
     while ((await problem()) === null) await Bun.sleep(50)

@@ -6,9 +6,9 @@ import { readConfigurationFile } from "../../src/config/file/configuration-file.
 import type { OptionSet } from "../../src/config/options/option.ts"
 import { ADMIN } from "../../src/config/sections/admin.ts"
 import { FORWARD } from "../../src/config/sections/forward.ts"
-import { RECONCILE } from "../../src/config/sections/reconcile.ts"
 import { SERVICE } from "../../src/config/sections/service.ts"
 import { TRACES } from "../../src/config/sections/traces.ts"
+import { extensions, sectionKinds } from "../../src/extensions/registry.ts"
 import { connectionKinds } from "../../src/brokers/registry.ts"
 import type { ConnectionSpec } from "../../src/runtime/connection-spec.ts"
 import { Pipeline } from "../../src/runtime/pipeline.ts"
@@ -104,7 +104,11 @@ const OPTIONS: { readonly [title: string]: OptionSet } = {
   traces: TRACES.options,
   provider: PROVIDER.options,
   forward: FORWARD.options,
-  reconcile: RECONCILE.options,
+  ...Object.fromEntries(
+    extensions.flatMap(({ name, sections }) =>
+      sections === undefined ? [] : [[name, sections.section.options]],
+    ),
+  ),
 }
 
 interface Given {
@@ -201,7 +205,7 @@ function* messagesOf(draft: Partial<Draft>): Iterable<Spelled> {
 
 function* inFile(title: string, lines: Given): Iterable<Spelled> {
   const bytes = new TextEncoder().encode(fileWith(title, lines))
-  const environment = { env: { EMPTY: "" }, baseDir: FOLDER }
+  const environment = { env: { EMPTY: "" }, baseDir: FOLDER, kinds: sectionKinds }
   yield* messagesOf({ configuration: atOnce(readConfigurationFile(bytes, "a.conf", environment)) })
 }
 

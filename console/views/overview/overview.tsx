@@ -1,16 +1,17 @@
 import type { Ref } from "preact"
 import { useRef, useState } from "preact/hooks"
-import type { Attention, ReconcileOverview, Overview as OverviewAnswer, PipelineOverview } from "../../api.ts"
+import type { Attention, Overview as OverviewAnswer, PipelineOverview } from "../../api.ts"
 import { Skeleton } from "../../components/loading.tsx"
 import { Split } from "../../components/split.tsx"
 import { Table } from "../../components/table.tsx"
 import { State } from "../../components/values.tsx"
-import { formatCounted, formatDateTime } from "../../format.ts"
+import { formatCounted } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { overview } from "../../live.ts"
 import { hrefOf, navigate, route } from "../../router.ts"
 import { FirstRun } from "../first-run/first-run.tsx"
 import { useIsFirstRun } from "../first-run/is-first-run.ts"
+import { EXTENSIONS } from "./extensions.ts"
 import { PipelineDetail } from "./pipeline-detail.tsx"
 import { PipelineTable } from "./pipeline-table.tsx"
 import { TotalsBand } from "./totals.tsx"
@@ -26,8 +27,8 @@ export function OverviewView() {
       <AttentionList items={it.attention} />
       {isFirstRun || <TotalsBand totals={it.totals} />}
       {isFirstRun ? <FirstRun /> : <Pipelines it={it} />}
-      {it.reconciles.map((each) => (
-        <Certificates key={each.id} it={each} />
+      {EXTENSIONS.map((View, at) => (
+        <View key={at} overview={it} />
       ))}
       {it.replicas.length > 0 && <Replicas replicas={it.replicas} />}
     </>
@@ -132,22 +133,6 @@ const Search = ({ typed, input, found, search }: SearchProps) => (
       {found}
     </span>
   </div>
-)
-
-/** What a sender lists, now and by the hour, and what became of it. */
-const Certificates = ({ it: { id, problem, window, certificates } }: { it: ReconcileOverview }) => (
-  <Table
-    caption={`Reconciled with ${id}${problem === null ? "" : `: ${problem}`}`}
-    columns={["From", "Listed", "Missing", "Recovered", "Open", "Unrecoverable"]}
-    rows={[...(window === null ? [] : [window]), ...certificates].map((it) => [
-      `${formatDateTime(Date.parse(it.from))}${it === window ? " until now" : ""}`,
-      it.listed,
-      it.missing,
-      it.recovered,
-      it.open,
-      it.unrecoverable,
-    ])}
-  />
 )
 
 /** The other replicas of the service. */

@@ -8,6 +8,7 @@ import { admitBy } from "./gate.ts"
 import { groupsRoute } from "./groups.ts"
 import { Live } from "./live.ts"
 import { openApiRoute } from "./openapi.ts"
+import { overviewShape } from "./overview-shape.ts"
 import { overviewRoutes, type OverviewDeps } from "./overview.ts"
 import { reasonsRoute } from "./reasons.ts"
 import { recordRoutes } from "./records.ts"
@@ -32,9 +33,12 @@ export function makeApi({ service, sampler, replicas, admission, wrongTokens, fa
   const streams = new EventStreams()
   const sessions = new Sessions()
   const deps = { service, sampler, replicas, streams, failed }
+  const { sectionLists: lists } = service
+  const shape = overviewShape(lists)
+  const named = Object.assign({ Overview: shape }, ...lists.map(({ shapes }) => shapes))
   const routes = [
-    ...overviewRoutes(deps),
-    new Live(deps).route,
+    ...overviewRoutes(deps, shape),
+    new Live(deps, shape).route,
     ...recordRoutes(deps),
     ...captureRoutes(deps),
     reasonsRoute(deps),
@@ -48,7 +52,7 @@ export function makeApi({ service, sampler, replicas, admission, wrongTokens, fa
     ...sessionRoutes(sessions, wrongTokens, admission),
   ]
   return {
-    answer: answerBy([...routes, openApiRoute(routes)], admitBy(admission, sessions), audit),
+    answer: answerBy([...routes, openApiRoute(routes, named)], admitBy(admission, sessions), audit),
     /** Another token is in force: who came with the one before has to come again. */
     endSessions() {
       sessions.clear()

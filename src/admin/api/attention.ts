@@ -116,14 +116,4 @@ export function* attentionOfSenders(service: Service): Iterable<Attention> {
     if (problem !== undefined && !isElsewhere) yield attention("warning", `Can't forward ${id}: ${problem}`)
     if (isPaused && lag > 0) yield attention("warning", `Forward ${id} is paused, and records wait.`)
   }
-  for (const { id, pipeline, problem, endpoint, window, isElsewhere } of service.reconciles()) {
-    if (isElsewhere) continue
-    if (problem !== undefined) yield attention("warning", `Can't reconcile ${id}: ${problem}`, { pipeline })
-    if (endpoint !== undefined) yield attention("error", `${id}: ${endpoint}`, { pipeline })
-    const { open = 0, unrecoverable = 0 } = window ?? {}
-    const events = (count: number): string => `${count.toLocaleString("en")} events of ${id}`
-    if (open > 0) yield attention("warning", `${events(open)} are to be asked for.`, { pipeline })
-    if (unrecoverable > 0)
-      yield attention("error", `${events(unrecoverable)} could not be recovered.`, { pipeline })
-  }
 }

@@ -3,10 +3,12 @@ import type { CaptureQuery } from "../captured.ts"
 import type { Service } from "../service.ts"
 import { newest, pathOf } from "./captures.ts"
 import { encodeEvent, type EventStream, type EventStreams } from "./event-stream.ts"
+import type { Overview } from "./overview-shape.ts"
 import { overviewOf, rowsOf, type OverviewDeps } from "./overview.ts"
 import { replaysOf } from "./replays.ts"
 import { route, type ApiRoute } from "./route.ts"
-import { CaptureSummary, Overview, ReplayOverview } from "./shapes.ts"
+import type { Shape } from "./shape.ts"
+import { CaptureSummary, ReplayOverview } from "./shapes.ts"
 
 const OVERVIEW_MS = 1000
 /** Overviews of thousands of pipelines come less often: making them takes at most a twentieth of the time. */
@@ -23,21 +25,22 @@ export interface LiveDeps extends OverviewDeps {
 
 /** Sends the same events, made once, to all who watch; makes none while nobody does. */
 export class Live {
+  readonly route: ApiRoute
   readonly #deps: LiveDeps
   readonly #watching = new Set<EventStream>()
   /** Aborted when nobody watches any more. */
   #watched = new AbortController()
 
-  constructor(deps: LiveDeps) {
+  /** @param shape of the overviews */
+  constructor(deps: LiveDeps, shape: Shape<Overview>) {
     this.#deps = deps
+    this.route = route("GET /api/live", {
+      summary: "Overviews each second, and captured requests and replay jobs as they change.",
+      events: { overview: shape, capture: CaptureSummary, replay: ReplayOverview },
+      answer: ({ request, connection }) =>
+        this.#deps.streams.answer(request, connection, (stream) => this.#add(stream)),
+    })
   }
-
-  readonly route: ApiRoute = route("GET /api/live", {
-    summary: "Overviews each second, and captured requests and replay jobs as they change.",
-    events: { overview: Overview, capture: CaptureSummary, replay: ReplayOverview },
-    answer: ({ request, connection }) =>
-      this.#deps.streams.answer(request, connection, (stream) => this.#add(stream)),
-  })
 
   #add(stream: EventStream): void {
     this.#watching.add(stream)

@@ -4,31 +4,36 @@ import { COOKIE } from "../access.ts"
 import { route, type ApiRoute } from "./route.ts"
 import * as shapes from "./shapes.ts"
 
-/** The route of the API's own description, which lists it as well. */
-export function openApiRoute(routes: readonly ApiRoute[]): ApiRoute {
+/**
+ * The route of the API's own description, which lists it as well.
+ *
+ * @param named further schemas that others refer to by name
+ */
+export function openApiRoute(routes: readonly ApiRoute[], named: NamedShapes): ApiRoute {
   const own: ApiRoute = route("GET /api/openapi.json", {
     summary: "This description (OpenAPI 3.1).",
     response: Type.Object({}),
-    answer: () => describe([...routes, own]),
+    answer: () => describe([...routes, own], named),
   })
   return own
 }
 
-/** The names of schemas that others refer to. */
-const NAMES: ReadonlyMap<unknown, string> = new Map(
-  Object.entries(shapes).map(([name, schema]) => [schema, name]),
-)
+interface NamedShapes {
+  readonly [name: string]: Shape
+}
 
 /** An OpenAPI 3.1 document, whose schemas are JSON Schema as they are declared; each that has a name stands there once. */
-export function describe(routes: readonly ApiRoute[]): object {
-  const text = JSON.stringify(documentOf(routes), (key, value: unknown) => {
-    const name = NAMES.get(value)
+export function describe(routes: readonly ApiRoute[], named: NamedShapes): object {
+  const schemas = Object.entries<Shape>({ ...shapes, ...named }).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const names = new Map<unknown, string>(schemas.map(([name, schema]) => [schema, name]))
+  const text = JSON.stringify(documentOf(routes, Object.fromEntries(schemas)), (key, value: unknown) => {
+    const name = names.get(value)
     return name === undefined || name === key ? value : { $ref: `#/components/schemas/${name}` }
   })
   return JSON.parse(text) as object
 }
 
-function documentOf(routes: readonly ApiRoute[]): object {
+function documentOf(routes: readonly ApiRoute[], schemas: NamedShapes): object {
   const paths: { [path: string]: { [method: string]: object } } = {}
   for (const it of routes) {
     const path = it.path.replace(/:(\w+)/g, "{$1}")
@@ -45,7 +50,7 @@ function documentOf(routes: readonly ApiRoute[]): object {
     servers: [{ url: "/", description: "The listener of [admin], which serves this document." }],
     paths,
     components: {
-      schemas: { Problem: PROBLEM, ...shapes },
+      schemas: { Problem: PROBLEM, ...schemas },
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer", description: "A token of [admin], where one is set." },
         session: { type: "apiKey", in: "cookie", name: COOKIE, description: "Of POST /api/session." },

@@ -1,5 +1,5 @@
 import { withoutHidden } from "../../process/hidden-segments.ts"
-import { Type } from "./shape.ts"
+import { Type, type Shape } from "./shape.ts"
 import { hostname } from "node:os"
 import manifest from "../../../package.json" with { type: "json" }
 import { steadyMs } from "../../clock/clock.ts"
@@ -8,7 +8,8 @@ import type { History } from "../history.ts"
 import { FIVE_MINUTES, rounded, STEP_MS, STEPS, type PipelineHistory } from "../pipeline-history.ts"
 import type { Replica, Replicas } from "../replicas.ts"
 import type { Sampler } from "../sampler.ts"
-import type { ForwardInfo, PipelineInfo, Readiness, ReconcileInfo, Service } from "../service.ts"
+import type { SectionRow } from "../extension-state.ts"
+import type { ForwardInfo, PipelineInfo, Readiness, Service } from "../service.ts"
 import { describeDelivery, factsOf } from "../../verify/senders.ts"
 import {
   attentionOfReplicas,
@@ -18,6 +19,7 @@ import {
   problemsOf,
 } from "./attention.ts"
 import { diskUsed } from "./disk-used.ts"
+import { sectionsIn, type Overview } from "./overview-shape.ts"
 import { pipelineStates } from "./pipeline-state.ts"
 import { wordsOf } from "./reason-words.ts"
 import { ApiError } from "./problem.ts"
@@ -25,15 +27,12 @@ import { replaysOf } from "./replays.ts"
 import { route, type ApiRoute } from "./route.ts"
 import {
   PipelineDetail,
-  Overview,
   ProcessActivity,
-  type CertificateOverview,
   type ConnectionOverview,
   type PipelineOverview,
   type PipelineState,
   type Totals,
   type ForwardOverview,
-  type ReconcileOverview,
 } from "./shapes.ts"
 
 /** Points of a sparkline, of 15 minutes. */
@@ -46,7 +45,8 @@ export interface OverviewDeps {
   readonly replicas: Replicas
 }
 
-export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
+/** @param shape of the overview */
+export function overviewRoutes(deps: OverviewDeps, shape: Shape<Overview>): ApiRoute[] {
   return [
     route("GET /api/overview", {
       summary: "Pipelines, connections, rates, and what needs action.",
@@ -54,7 +54,7 @@ export function overviewRoutes(deps: OverviewDeps): ApiRoute[] {
         pipelines: Type.Optional(Type.Boolean({ description: "false: none are listed. Default: all." })),
         replays: Type.Optional(Type.Boolean({ description: "true: they are listed, too. Default: not." })),
       }),
-      response: Overview,
+      response: shape,
       async answer({ query: { pipelines, replays }, request }) {
         const overview = await overviewOf(deps, pipelines, request)
         return replays === true ? { ...overview, replays: replaysOf(deps.service.replays) } : overview
@@ -137,10 +137,7 @@ export async function overviewOf(
     ]),
     connections: allConnections,
     pipelines,
-    reconciles: [
-      ...service.reconciles().map(reconcileOverview),
-      ...rowsOf(others, ({ reconciles }) => reconciles),
-    ],
+    ...sectionsOf(service, others),
     forwards,
     replicas: others.map(({ name, overview, problem = null }) => ({
       replica: name,
@@ -150,6 +147,15 @@ export async function overviewOf(
     })),
   }
 }
+
+/** The sections of extensions, by their lists. */
+const sectionsOf = (service: Service, others: readonly Replica[]): object =>
+  Object.fromEntries(
+    service.sectionLists.map(({ plural }): [string, SectionRow[]] => [
+      plural,
+      [...service.sections(plural), ...rowsOf(others, (overview) => sectionsIn(overview, plural))],
+    ]),
+  )
 
 const sumOf = (counts: readonly (number | undefined)[]): number =>
   counts.reduce<number>((sum, count = 0) => sum + count, 0)
@@ -194,22 +200,6 @@ const forwardOverview = (it: ForwardInfo): ForwardOverview => ({
   per_second: it.perSecond,
   paused: it.isPaused,
   problem: it.problem ?? null,
-})
-
-const reconcileOverview = (it: ReconcileInfo): ReconcileOverview => ({
-  id: it.id,
-  pipeline: it.pipeline,
-  provider: it.provider,
-  complete_at: it.completeAtMs ?? null,
-  problem: it.problem ?? null,
-  endpoint: it.endpoint ?? null,
-  window: it.window === undefined ? null : certificateOverview(it.window),
-  certificates: it.certificates.map(certificateOverview),
-})
-
-const certificateOverview = (it: ReconcileInfo["certificates"][number]): CertificateOverview => ({
-  ...it,
-  accounted: Object.entries(it.accounted).map(([outcome, count]) => ({ outcome, count })),
 })
 
 function figuresOf(history: PipelineHistory) {

@@ -19,7 +19,7 @@ export function pipelineStates(
       texts.map((text) => [`${id}/${/^topic ([\w.-]+)/.exec(text)?.[1]}`, text] as const),
     ),
   )
-  const watched = new Map(service.extensions().flatMap((it) => [...it.pipelineStates()]))
+  const watched = new Map(service.extensions().flatMap((it) => [...(it.pipelineStates?.() ?? [])]))
   return ({ id, connection, topic }, history) => {
     const problem = problems.get(id)
     if (problem !== undefined)

@@ -3,9 +3,6 @@
  * from one declaration each. Times are milliseconds since 1970, durations milliseconds, sizes bytes.
  */
 import { connectionKindNames } from "../../brokers/registry.ts"
-import { READINESS_STATES } from "../../telemetry/gauges.ts"
-import { ReplayOverview } from "./replay-shapes.ts"
-import { ReplicaOverview } from "./replica-shapes.ts"
 import { count, nullable, oneOf, replica, type Static, time, Type } from "./shape.ts"
 
 export * from "./capture-shapes.ts"
@@ -93,35 +90,6 @@ export const Attention = Type.Object({
   replica,
 })
 
-const ids = Type.Array(Type.String(), { description: "The first thousand." })
-
-/** What a sender lists of a time, and what became of it. */
-export const CertificateOverview = Type.Object({
-  from: Type.String({ description: "RFC 3339, by the sender's clock." }),
-  to: Type.String(),
-  listed: count,
-  accounted: Type.Array(Type.Object({ outcome: Type.String(), count })),
-  pending: count,
-  missing: count,
-  recovered: count,
-  open: count,
-  unrecoverable: count,
-  ids: Type.Object({ recovered: ids, unrecoverable: ids }),
-  revision: Type.Integer(),
-})
-
-export const ReconcileOverview = Type.Object({
-  id: Type.String(),
-  pipeline: Type.String(),
-  provider: Type.String(),
-  complete_at: nullable(time),
-  problem: nullable(Type.String()),
-  endpoint: nullable(Type.String({ description: "What is wrong with the sender's endpoint." })),
-  window: nullable(CertificateOverview),
-  certificates: Type.Array(CertificateOverview, { description: "Of hours, the newest first." }),
-  replica,
-})
-
 export const ForwardOverview = Type.Object({
   id: Type.String(),
   from: Type.String(),
@@ -150,29 +118,6 @@ export const Totals = Type.Object({
   accepted: series("A second, of the last 15 minutes; null: before the start."),
   dropped: series("A second."),
   refused: series("A second."),
-})
-
-export const Overview = Type.Object({
-  version: Type.String(),
-  process: Type.String({ description: "Unique, another one after a restart." }),
-  host: Type.String({ description: "The name of the machine or pod." }),
-  state: oneOf(...READINESS_STATES),
-  started_at: time,
-  now: time,
-  sparkline_step_ms: Type.Integer(),
-  capture: oneOf("refused", "all", "off"),
-  refused: Type.Integer({
-    minimum: 0,
-    description: "Requests refused since the start, or since they were forgotten, captured or not.",
-  }),
-  totals: Totals,
-  attention: Type.Array(Attention),
-  connections: Type.Array(ConnectionOverview),
-  pipelines: Type.Array(PipelineOverview),
-  reconciles: Type.Array(ReconcileOverview),
-  forwards: Type.Array(ForwardOverview),
-  replicas: Type.Array(ReplicaOverview, { description: "The others, as of the last second or two." }),
-  replays: Type.Optional(Type.Array(ReplayOverview, { description: "Of this replica, with `replays`." })),
 })
 
 const ReasonSeries = Type.Object({
@@ -220,11 +165,8 @@ export type PipelineState = Static<typeof PipelineState>
 export type Totals = Static<typeof Totals>
 export type PipelineOverview = Static<typeof PipelineOverview>
 export type ConnectionOverview = Static<typeof ConnectionOverview>
-export type CertificateOverview = Static<typeof CertificateOverview>
 export type ForwardOverview = Static<typeof ForwardOverview>
-export type ReconcileOverview = Static<typeof ReconcileOverview>
 export type Attention = Static<typeof Attention>
-export type Overview = Static<typeof Overview>
 export type PipelineDetail = Static<typeof PipelineDetail>
 export type ProviderSetup = Static<typeof ProviderSetup>
 export type Caller = Static<typeof Caller>

@@ -9,6 +9,7 @@ const fileOf = (file: string | Uint8Array): ConfigurationFile =>
     readConfigurationFile(typeof file === "string" ? new TextEncoder().encode(file) : file, "p.conf", {
       env,
       baseDir: "/etc/hookline",
+      kinds: ["queue"],
     }),
   )
 const problemsOf = (file: string): readonly string[] => new Problems("p.conf", fileOf(file)).lines
@@ -68,17 +69,18 @@ describe("names of sections", () => {
     ["[admin:x]", "unknown section; did you mean [admin]?"],
     [
       "[passwords]",
-      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [reconcile:<id>], [forward:<id>], [defaults:<Component>], [admin], [traces] or [service]",
+      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [queue:<id>], [forward:<id>], [defaults:<Component>], [admin], [traces] or [service]",
     ],
     [
       "[]",
-      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [reconcile:<id>], [forward:<id>], [defaults:<Component>], [admin], [traces] or [service]",
+      "unknown section; expected [connection:<id>], [pipeline:<id>:<Component>], [provider:<name>], [queue:<id>], [forward:<id>], [defaults:<Component>], [admin], [traces] or [service]",
     ],
     ["[connection]", "invalid section name; write [connection:<id>], without : in the id"],
     ["[connection:]", "invalid section name; write [connection:<id>], without : in the id"],
     ["[connection:a:b]", "invalid section name; write [connection:<id>], without : in the id"],
     ["[pipeline:a]", "missing component; write [pipeline:<id>:<Component>], such as [pipeline:a:BrokerSink]"],
     ["[pipeline::B]", "invalid section name; write [pipeline:<id>:<Component>], without : in the id"],
+    ["[queue]", "invalid section name; write [queue:<id>], without : in the id"],
     ["[pipeline:a:b:C]", "invalid section name; write [pipeline:<id>:<Component>], without : in the id"],
   ])("%s", (name, problem) => {
     expect(problemsOf(`# a comment\n${name}\n`)).toEqual([`p.conf:2: ${name}: ${problem}`])

@@ -5,7 +5,7 @@ import { hasRouteLines } from "./route-lines.ts"
 import { readIni, type IniEntry, type IniSection } from "./ini.ts"
 import { answering } from "../../process/regular-file.ts"
 import type { StartError } from "../../errors.ts"
-import { enumerate, nearest } from "../../words.ts"
+import { formsOf, wrongAddress } from "./section-names.ts"
 import { Problems, type Place, type Problem } from "./problems.ts"
 
 /** The configuration file's texts by section, its included files' too, before options are parsed. */
@@ -18,8 +18,8 @@ export interface ConfigurationFile {
   /** `[provider:<name>]`, by name. */
   readonly providers: ReadonlyMap<string, FileSection>
   readonly pipelines: ReadonlyMap<string, FilePipeline>
-  /** `[reconcile:<id>]`, by id. */
-  readonly reconciles: ReadonlyMap<string, FileSection>
+  /** Those of extensions, by kind and id. */
+  readonly sections: ReadonlyMap<string, ReadonlyMap<string, FileSection>>
   /** `[forward:<id>]`, by id. */
   readonly forwards: ReadonlyMap<string, FileSection>
   /** `[defaults:<Component>]`, by the name as the file spells it, known or not. */
@@ -101,12 +101,13 @@ export function* readConfigurationFile(
   const pipelines = new Map<string, { components: Map<string, FileSection>; incomplete: boolean }>()
   const pipeline = (id: string): { components: Map<string, FileSection>; incomplete: boolean } =>
     pipelines.getOrInsertComputed(id, () => ({ components: new Map(), incomplete: false }))
+  const forms = formsOf(environment.kinds ?? [])
   let lacksSections = false
   for (const section of yield* readSections(bytes, { ...environment, variables, file }, problems)) {
     yield
     const parts = section.name.split(":").map((part) => part.trim())
     const [kind, id = "", component = ""] = parts
-    const wrong = wrongAddress(parts)
+    const wrong = wrongAddress(parts, forms)
     if (wrong !== undefined) {
       problems.add(placeOf(section), wrong, "unknown_section")
       lacksSections = true
@@ -130,7 +131,7 @@ export function* readConfigurationFile(
     connections: named("connection"),
     providers: named("provider"),
     pipelines,
-    reconciles: named("reconcile"),
+    sections: new Map(environment.kinds?.map((kind) => [kind, named(kind)])),
     forwards: named("forward"),
     defaults: named("defaults"),
     admin: addresses.get("admin"),
@@ -257,42 +258,4 @@ function valueOf(lines: IniEntry["lines"], environment: Environment): FileValue 
     problems,
     ...(fileCommas.length > 0 && { fileCommas }),
   }
-}
-
-/** By their kinds, how sections are named, and what a wrong name may have missed; of one word alone nothing. */
-const KINDS: { readonly [kind: string]: readonly [form: string, hint?: string] } = {
-  connection: ["[connection:<id>]", ", without : in the id"],
-  pipeline: ["[pipeline:<id>:<Component>]", ", without : in the id"],
-  provider: ["[provider:<name>]", ", without : in the name"],
-  reconcile: ["[reconcile:<id>]", ", without : in the id"],
-  forward: ["[forward:<id>]", ", without : in the id"],
-  defaults: ["[defaults:<Component>]", ", or [defaults:connection]"],
-  admin: ["[admin]"],
-  traces: ["[traces]"],
-  service: ["[service]"],
-}
-
-/** What people call their connections, and what components are called. */
-const CONNECTIONS = /^(?:kafka|log|broker|embedded)$/i
-const COMPONENT = /^(?:[A-Z][a-z]+){2,}$|^[A-Z][a-z]+(?:er|or)$/
-
-/** The problem with a section's name, split at its colons. */
-function wrongAddress(parts: readonly string[]): string | undefined {
-  const [kind = "", id = ""] = parts
-  if (!Object.hasOwn(KINDS, kind)) {
-    if (parts.length === 1 && CONNECTIONS.test(kind))
-      return `unknown section; did you mean [connection:${kind}]?`
-    if (parts.length === 1 && COMPONENT.test(kind))
-      return `unknown section; did you mean [pipeline:<id>:${kind}]?`
-    const meant = nearest(kind, Object.keys(KINDS))
-    const forms = Object.values(KINDS).map(([form]) => form)
-    return `unknown section; ${meant === undefined ? `expected ${enumerate(forms, "or")}` : `did you mean ${KINDS[meant]![0]}?`}`
-  }
-  const [form, hint] = KINDS[kind]!
-  const length = hint === undefined ? 1 : kind === "pipeline" ? 3 : 2
-  if (parts.length === length && !parts.includes("")) return undefined
-  if (hint === undefined) return `unknown section; did you mean ${form}?`
-  return kind === "pipeline" && parts.length === 2 && id !== ""
-    ? `missing component; write ${form}, such as [pipeline:${id}:BrokerSink]`
-    : `invalid section name; write ${form}${hint}`
 }

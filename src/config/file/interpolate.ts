@@ -16,6 +16,8 @@ export interface Environment {
   readonly values?: string[] | undefined
   /** Whether a running process reads them again: its variables are those of its start. */
   readonly isReload?: boolean | undefined
+  /** Kinds of sections that extensions have: `[<kind>:<id>]`. */
+  readonly kinds?: readonly string[] | undefined
 }
 
 export interface Interpolated {

@@ -7,8 +7,10 @@ import { loadConfiguration } from "./load.ts"
 import type { ConfigurationFile } from "./configuration-file.ts"
 import { folderOfTests } from "../../../test/support/hookline.ts"
 
-const load = (...how: Parameters<typeof loadConfiguration>): ConfigurationFile =>
-  atOnce(loadConfiguration(...how))
+const load = (
+  file: string | undefined,
+  around: Omit<Parameters<typeof loadConfiguration>[1], "kinds">,
+): ConfigurationFile => atOnce(loadConfiguration(file, { ...around, kinds: [] }))
 
 const folder = folderOfTests()
 let empty: string

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
 import { HooklineError } from "../../errors.ts"
-import { atOnce, type Steps } from "../../clock/slices.ts"
+import type { Steps } from "../../clock/slices.ts"
 import type { Environment } from "./interpolate.ts"
 import { whyUnreadable } from "../../process/paths.ts"
 import { answering, readRegularFile } from "../../process/regular-file.ts"
@@ -24,6 +24,11 @@ const namedBy = ({ HOOKLINE_CONFIG }: Environment["env"]): string | undefined =>
 export const configurationPath = (file: string | undefined): string =>
   resolve(file ?? namedBy(process.env) ?? DEFAULT_FILE)
 
+interface LoadEnvironment extends Pick<Environment, "env" | "reads" | "isReload"> {
+  readonly cwd: string
+  readonly kinds: readonly string[]
+}
+
 /**
  * Reads the configuration file: the one that is named, else $HOOKLINE_CONFIG, else ./pipelines.conf. Problems in it are
  * part of the result.
@@ -35,16 +40,17 @@ export const configurationPath = (file: string | undefined): string =>
  */
 export function* loadConfiguration(
   file: string | undefined,
-  { env, cwd, reads, isReload }: Pick<Environment, "env" | "reads" | "isReload"> & { cwd: string },
+  { cwd, ...environment }: LoadEnvironment,
 ): Steps<ConfigurationFile> {
-  const fromEnv = namedBy(env)
+  const fromEnv = namedBy(environment.env)
   const chosen = file ?? fromEnv ?? DEFAULT_FILE
   const path = resolve(cwd, chosen)
   yield* answering([path])
-  reads?.(path)
+  environment.reads?.(path)
   let bytes
   try {
-    bytes = isReload !== true && DESCRIPTOR.test(path) ? readFileSync(path) : readRegularFile(path)
+    bytes =
+      environment.isReload !== true && DESCRIPTOR.test(path) ? readFileSync(path) : readRegularFile(path)
   } catch (error) {
     const advice = DESCRIPTOR.test(path)
       ? "a reload reads it again, so that it has to be a file"
@@ -59,9 +65,5 @@ export function* loadConfiguration(
       { cause: error, names: ["no_configuration"] },
     )
   }
-  return yield* readConfigurationFile(bytes, chosen, { env, baseDir: dirname(path), reads, isReload })
+  return yield* readConfigurationFile(bytes, chosen, { ...environment, baseDir: dirname(path) })
 }
-
-/** The configuration file as a command reads it, which waits for nothing else. @throws HooklineError `no_input` */
-export const loadForCommand = (file: string | undefined): ConfigurationFile =>
-  atOnce(loadConfiguration(file, { env: process.env, cwd: process.cwd() }))

@@ -1,7 +1,7 @@
 import type { Attention, PipelineState } from "../../admin/api/shapes.ts"
-import type { ExtensionState } from "../../admin/service.ts"
+import type { ExtensionState } from "../../admin/extension-state.ts"
 import { ageOf } from "../../clock/age.ts"
-import type { Host } from "../define-extension.ts"
+import type { Host, HostService } from "../host.ts"
 import type { Expectation } from "./plan.ts"
 
 /** How often counters are compared. */
@@ -27,15 +27,17 @@ interface Silence {
 
 /** Notices pipelines to which no event has come for longer than is expected. Accepted and dropped events count. */
 export class Silences implements ExtensionState {
-  readonly #host: Pick<Host, "activity" | "log">
+  readonly #service: Pick<HostService, "activity">
+  readonly #log: Host["log"]
   #watched = new Map<string, { readonly expectedMs: number; sinceMs: number; isLogged: boolean }>()
   /** By series. */
   readonly #counts = new Map<string, number>()
   #timer: Timer | undefined
   #isClosed = false
 
-  constructor(host: Pick<Host, "activity" | "log">) {
-    this.#host = host
+  constructor({ service, log }: Pick<Host, "service" | "log">) {
+    this.#service = service
+    this.#log = log
   }
 
   /** Watches these pipelines, in place of those before. */
@@ -87,7 +89,7 @@ export class Silences implements ExtensionState {
   }
 
   async #sample(): Promise<void> {
-    const { events } = await this.#host.activity()
+    const { events } = await this.#service.activity()
     const nowMs = Date.now()
     for (const { pipeline, outcome, reason, count } of events) {
       if (outcome === "rejected" || !this.#watched.has(pipeline)) continue
@@ -99,7 +101,7 @@ export class Silences implements ExtensionState {
       if (it.isLogged || nowMs - it.sinceMs < it.expectedMs) continue
       it.isLogged = true
       const line = { pipeline, since: new Date(it.sinceMs).toISOString(), expect_every_ms: it.expectedMs }
-      this.#host.log.warn(line, "no event has come for longer than expect_every")
+      this.#log.warn(line, "no event has come for longer than expect_every")
     }
     const least = Math.min(...[...this.#watched.values()].map(({ expectedMs }) => expectedMs / 10))
     const waitMs = Math.max(100, Math.min(SAMPLED_MS, least))
@@ -110,7 +112,7 @@ export class Silences implements ExtensionState {
 
   #ended(pipeline: string, nowMs: number): void {
     const it = this.#watched.get(pipeline)!
-    if (it.isLogged) this.#host.log.info({ pipeline, silent_ms: nowMs - it.sinceMs }, "events come again")
+    if (it.isLogged) this.#log.info({ pipeline, silent_ms: nowMs - it.sinceMs }, "events come again")
     it.sinceMs = nowMs
     it.isLogged = false
   }

@@ -5,9 +5,9 @@ import type { OptionSet, Values } from "../../config/options/option.ts"
 import type { OptionsFromCode } from "../../config/options/resolve.ts"
 import type { ADMIN } from "../../config/sections/admin.ts"
 import type { FORWARD } from "../../config/sections/forward.ts"
-import type { RECONCILE } from "../../config/sections/reconcile.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { TRACES } from "../../config/sections/traces.ts"
+import type { SectionView } from "../../extensions/sections.ts"
 import type { Processor } from "../../pipeline/event.ts"
 import type { Handler, HandlerOptions } from "../../replay/handler.ts"
 import type { ConnectionSpec } from "../connection-spec.ts"
@@ -41,7 +41,8 @@ export interface Draft {
 export interface Plan {
   readonly connections: ReadonlyMap<string, Connection>
   readonly pipelines: readonly PlannedPipeline[]
-  readonly reconciles: readonly PlannedReconcile[]
+  /** Extensions that it asks something of, and others, by their names. */
+  readonly extensions: ReadonlyMap<string, PlannedExtension>
   readonly forwards: readonly PlannedForward[]
   readonly handlers: readonly PlannedHandler[]
   /** That it listens on. */
@@ -62,12 +63,10 @@ export interface PlannedPipeline {
   readonly sink: Planned<"sink">
 }
 
-/** A `[reconcile:<id>]` section, and the preset of its pipeline's sender. */
-export interface PlannedReconcile {
-  readonly id: string
-  readonly values: Values<(typeof RECONCILE)["options"]>
-  readonly pipeline: PlannedPipeline
-  readonly provider: string
+export interface PlannedExtension {
+  readonly sections: readonly SectionView[]
+  /** The things that the extension does for them. */
+  readonly planned: readonly unknown[]
 }
 
 /** A handler registered by code. */

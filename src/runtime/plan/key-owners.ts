@@ -4,9 +4,9 @@ import { enumerate, nearest } from "../../words.ts"
 import type { OptionSet } from "../../config/options/option.ts"
 import { ADMIN } from "../../config/sections/admin.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
-import { RECONCILE } from "../../config/sections/reconcile.ts"
 import { SERVICE } from "../../config/sections/service.ts"
 import { TRACES } from "../../config/sections/traces.ts"
+import { extensions } from "../../extensions/registry.ts"
 
 /** Sections that have no components, by their names. */
 const OTHERS: readonly (readonly [section: string, options: OptionSet])[] = [
@@ -15,7 +15,9 @@ const OTHERS: readonly (readonly [section: string, options: OptionSet])[] = [
   ["[service]", SERVICE.options],
   ["[traces]", TRACES.options],
   ["[forward:<id>]", FORWARD.options],
-  ["[reconcile:<id>]", RECONCILE.options],
+  ...extensions.flatMap(({ name, sections }): [string, OptionSet][] =>
+    sections === undefined ? [] : [[`[${name}:<id>]`, sections.section.options]],
+  ),
 ]
 /** A key that more sections have says little of where it belongs. */
 const MOST_OWNERS = 2

@@ -6,23 +6,20 @@ import { resolveSection, type Resolved } from "../../config/options/resolve.ts"
 import type { Section } from "../../config/options/section.ts"
 import { ADMIN } from "../../config/sections/admin.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
-import { RECONCILE } from "../../config/sections/reconcile.ts"
 import { components } from "../../components/registry.ts"
 import { HooklineError } from "../../errors.ts"
+import type { Extension } from "../../extensions/define-extension.ts"
 import {
   connectionIds,
-  plannedReconcile,
   resolveConnectionOf,
   resolveDefaults,
   type Draft,
   type PlannedForward,
   type PlannedPipeline,
-  type PlannedReconcile,
 } from "./plan.ts"
 import type { Connection } from "../../brokers/define-connection.ts"
 import { planOnly } from "./plan-only.ts"
 import { checkForward } from "./forwards.ts"
-import { checkReconcile } from "./reconciles.ts"
 import { resolveProviders } from "./providers.ts"
 import { resolvePipelines } from "./resolve-pipelines.ts"
 
@@ -90,16 +87,21 @@ function withoutOwn<T>(sections: ReadonlyMap<string, T>): ReadonlyMap<string, T>
   )
 }
 
-/** A `[reconcile:<id>]` section with its pipeline. @throws HooklineError `usage` for an unknown id, `config` */
-export function planReconcile(configuration: ConfigurationFile, id: string): PlannedReconcile {
-  const { reconciles, file } = configuration
-  const section = ofId(id, reconciles, `${file} has no section [reconcile:${id}]`)
-  const name = section.texts.get("pipeline")?.value.text
-  const pipeline = name === undefined ? undefined : planPipeline(configuration, name)
-  const values = planSection(configuration, section, ["reconcile", id], RECONCILE, (resolved) => {
-    if (pipeline !== undefined) checkReconcile(resolved, pipeline.processors)
+/** One section of an extension, planned with the pipeline that it names. @throws HooklineError `usage` for an unknown id, `config` */
+export function planExtensionSection(
+  configuration: ConfigurationFile,
+  { name, sections: declared, plan }: Extension,
+  id: string,
+): unknown {
+  const { sections, file } = configuration
+  const { section: kind, pipeline: key, check } = declared!
+  const section = ofId(id, sections.get(name)!, `${file} has no section [${name}:${id}]`)
+  const named = section.texts.get(key)?.value.text
+  const pipeline = named === undefined ? undefined : planPipeline(configuration, named)
+  const values = planSection(configuration, section, [name, id], kind, (resolved) => {
+    if (pipeline !== undefined) check(resolved, pipeline.processors)
   })
-  return plannedReconcile(id, values, [pipeline!])
+  return plan({ sections: [{ id, values }], pipelines: [pipeline!] })[0]
 }
 
 /** A `[forward:<id>]` section. @throws HooklineError `config` */

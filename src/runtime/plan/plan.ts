@@ -6,21 +6,16 @@ import {
   type ResolvedConnection,
 } from "../../brokers/resolve-connection.ts"
 import { Problems } from "../../config/file/problems.ts"
-import { checkDefaults, resolveSection, type Found, type Resolved } from "../../config/options/resolve.ts"
-import { placeOf, type FileSection } from "../../config/file/configuration-file.ts"
-import type { OptionSet } from "../../config/options/option.ts"
-import type { Section } from "../../config/options/section.ts"
+import { checkDefaults, resolveSection, type Found } from "../../config/options/resolve.ts"
+import type { FileSection } from "../../config/file/configuration-file.ts"
 import { TRACES } from "../../config/sections/traces.ts"
-import { FILE_NAME } from "../../process/file-name.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
-import { RECONCILE } from "../../config/sections/reconcile.ts"
 import { removedFromService, SERVICE } from "../../config/sections/service.ts"
 import { inSteps, type Steps } from "../../clock/slices.ts"
 import { answering } from "../../process/regular-file.ts"
 import {
   resolvePipelines,
   sectionsByComponent,
-  type Around,
   type ResolvedPart,
   type ResolvedPipeline,
 } from "./resolve-pipelines.ts"
@@ -42,32 +37,13 @@ import type { ResolvedDraft } from "./resolved-draft.ts"
 import { checkReplicas, warnOfReplicas } from "./replica-checks.ts"
 import { warnOfReplay } from "./replay-checks.ts"
 import { checkForwards } from "./forwards.ts"
-import { checkReconciles } from "./reconciles.ts"
+import { checkSections, plannedExtensions, resolveNamed, resolveSections } from "./sections.ts"
 import { checkRouting } from "./routing-checks.ts"
 import { checkSenders, withSenderDefaults } from "./sender-defaults.ts"
 import { checkInPipelines } from "./check-in-pipelines.ts"
-import { senderOf } from "../../components/processor-facts.ts"
-import type { Draft, Plan, PlannedPipeline, PlannedReconcile } from "./draft.ts"
+import type { Draft, Plan, PlannedPipeline } from "./draft.ts"
 
-export type {
-  Draft,
-  Plan,
-  Planned,
-  PlannedForward,
-  PlannedHandler,
-  PlannedPipeline,
-  PlannedReconcile,
-} from "./draft.ts"
-
-/** @param pipelines of a valid configuration, with the section's */
-export function plannedReconcile(
-  id: string,
-  values: PlannedReconcile["values"],
-  pipelines: readonly PlannedPipeline[],
-): PlannedReconcile {
-  const pipeline = pipelines.find((it) => it.id === values.pipeline)!
-  return { id, values, pipeline, provider: senderOf(pipeline.processors)!.name }
-}
+export type { Draft, Plan, Planned, PlannedForward, PlannedHandler, PlannedPipeline } from "./draft.ts"
 
 /** The ids of a draft's connections; of the file's only those with the key, where one is named. */
 export function connectionIds({ configuration, connections }: Draft, key?: string): readonly string[] {
@@ -134,7 +110,7 @@ const CHECKS: readonly Check[] = [
   checkReusedPorts,
   checkReplicas,
   checkRouting,
-  checkReconciles,
+  checkSections,
   checkForwards,
 ]
 
@@ -149,7 +125,7 @@ const OF_ALL: readonly Check[] = [
   checkAddresses,
   checkReplicas,
   checkRouting,
-  checkReconciles,
+  checkSections,
   checkForwards,
 ]
 
@@ -190,7 +166,7 @@ function* resolveParts(given: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
     problems,
     unchanged,
   })
-  const reconciles = resolveNamed("reconcile", RECONCILE, configuration?.reconciles, around, problems)
+  const sections = resolveSections(configuration, around, problems)
   const forwards = resolveNamed("forward", FORWARD, configuration?.forwards, around, problems)
   const admin = resolveSection(ADMIN, alone("admin"), problems)
   const traces = resolveSection(TRACES, alone("traces"), problems)
@@ -204,7 +180,7 @@ function* resolveParts(given: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
       it.planned === undefined ? withSenderDefaults(it, { connections, service }) : it,
     ),
     draft: given,
-    reconciles,
+    sections,
     forwards,
     admin,
     traces,
@@ -221,7 +197,7 @@ function* resolveParts(given: Draft, unchanged: ReadonlyMap<string, ResolvedPipe
 
 /** The plan of a resolved draft. @throws HooklineError `config` with every problem, a line each */
 export function* planOf(resolved: ResolvedDraft): Steps<Plan> {
-  const { connections, pipelines, reconciles, forwards, problems } = resolved
+  const { connections, pipelines, forwards, problems } = resolved
   const { admin, traces, service, baseDir, draft } = resolved
   problems.throwIfAny()
   // without problems all values are set; where they were given is left behind
@@ -231,9 +207,7 @@ export function* planOf(resolved: ResolvedDraft): Steps<Plan> {
   const plan = {
     connections: new Map(Array.from(connections, ([id, { kind, values }]) => [id, { kind, values }])),
     pipelines: plannedPipelines,
-    reconciles: Array.from(reconciles, ([id, { values }]) =>
-      plannedReconcile(id, values as PlannedReconcile["values"], plannedPipelines),
-    ),
+    extensions: plannedExtensions(resolved, plannedPipelines),
     forwards: Array.from(forwards, ([id, { values }]) => ({ id, values })),
     handlers: draft.handlers ?? [],
     ports: new Set(addresses.map(({ port }) => port)),
@@ -275,21 +249,4 @@ export function* makePlan(draft: Draft, before?: Plan): Steps<Plan> {
   // the place of a problem is known only where everything was read
   const isUnplaced = resolved.problems.hasAny && unchanged.size > 0
   return yield* planOf(isUnplaced ? yield* resolveParts(draft, new Map()) : resolved)
-}
-
-/** Reads the sections of a kind that have ids, which are names of files, too. */
-function resolveNamed<O extends OptionSet>(
-  kind: string,
-  declared: Section<O>,
-  sections: ReadonlyMap<string, FileSection> = new Map(),
-  around: Around,
-  problems: Problems,
-): ReadonlyMap<string, Resolved<O>> {
-  return new Map(
-    [...sections].map(([id, section]) => {
-      if (!FILE_NAME.pattern.test(id)) problems.add(placeOf(section), `its id may have ${FILE_NAME.form}`)
-      const found = { ...around, address: `${kind}:${id}`, section, inCode: undefined }
-      return [id, resolveSection(declared, found, problems)] as const
-    }),
-  )
 }

@@ -3,15 +3,12 @@ import { atOnce } from "../../clock/slices.ts"
 import { components } from "../../components/registry.ts"
 import { readConfigurationFile } from "../../config/file/configuration-file.ts"
 import { dedupeFileIn } from "../../dedupe/key-database.ts"
-import { ledgerIn } from "../../reconcile/ledger-database.ts"
 import { resolveDraft } from "./plan.ts"
 
 const REPLICAS = "replicas = dns:hookline:9464\nreplicas_token = obviously-fake-replicas-token"
 const SIGNED_ID = "[pipeline:p:Verifier]\nprovider = mailgun\nsecret = 00112233445566778899aabbccddeeff\n"
 const GITHUB = "[pipeline:p:Verifier]\nprovider = github\nsecret = example-not-a-secret-0\n"
 const DEDUPE = "[pipeline:p:Deduplicator]\nkey = json:/id\n"
-const RECONCILE =
-  "[reconcile:github]\npipeline = p\nendpoint = repos/a/b/hooks/1\ncredentials = obviously-fake\n"
 const REDIS = "store = redis://127.0.0.1\n"
 
 const SEVERAL = "and [admin] replicas names several"
@@ -88,21 +85,6 @@ test.each<[what: string, sections: string, warnings: readonly string[]]>([
   ],
   ["a rate limit that is counted in a Redis", "rate_limit = 10\n[service]\nredis = redis://127.0.0.1", []],
   [
-    "what reconciling has listed, without a Deduplicator",
-    `${GITHUB}${RECONCILE}`,
-    [
-      `reconcile:github pipeline: is reconciled by each replica, ${SEVERAL}: each asks for events that another one has; add a Deduplicator with store = redis://... to p, or give this section to one replica`,
-    ],
-  ],
-  [
-    "what reconciling has listed, with one",
-    `${GITHUB}${DEDUPE}${RECONCILE}`,
-    [
-      `reconcile:github pipeline: is reconciled by each replica, ${SEVERAL}: each asks for events that another one has; set store = redis://... in [pipeline:p:Deduplicator], or give this section to one replica`,
-    ],
-  ],
-  ["what reconciling has listed, in a shared store", `${GITHUB}${DEDUPE}${REDIS}${RECONCILE}`, []],
-  [
     "the position of a forward, which Kafka has",
     "[forward:app]\nfrom = kafka/t\nurl = http://127.0.0.1:9/\n",
     [],
@@ -112,9 +94,6 @@ test.each<[what: string, sections: string, warnings: readonly string[]]>([
   expect(foundIn(sections, ALONE).warnings.filter(isOfReplicas)).toEqual([])
 })
 
-test("a store or ledger that another process holds leads replicas to a store that they share", () => {
+test("a store that another process holds leads replicas to one that they share", () => {
   expect(dedupeFileIn("/f").alternative).toContain("replicas of one service share a store = redis://")
-  expect(ledgerIn("/f", "github").alternative).toContain(
-    "replicas of one service share a Deduplicator with store = redis://",
-  )
 })

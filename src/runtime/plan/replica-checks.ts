@@ -3,14 +3,16 @@ import type { Component } from "../../components/define-component.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { OptionSet, Values } from "../../config/options/option.ts"
 import { isRedisUrl } from "../../addresses/redis-url.ts"
+import { extensions } from "../../extensions/registry.ts"
 import type { Processor } from "../../pipeline/event.ts"
+import type { Sections } from "../../extensions/sections.ts"
 import type { Plan } from "./draft.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
 import { senderIn } from "../../components/processor-facts.ts"
 
 /*
  * What replicas of one service have to share. They share a Redis: that of their Deduplicators, which also has signed ids and
- * what reconciling needs, and that of `[service]`. Kafka has the positions of forwards, and a log has them with its records.
+ * what extensions need, and that of `[service]`. Kafka has the positions of forwards, and a log has them with its records.
  * What would let an event pass twice is refused; of the rest that they do not share `check` and the log of a start warn.
  */
 
@@ -28,8 +30,14 @@ interface Replicated<S extends Omit<Part, "component">, P extends Part, R> {
     readonly source: S | undefined
     readonly processors: readonly (P | Processor)[]
   }[]
-  /** With the pipeline of each. */
-  readonly reconciles: Iterable<readonly [reconcile: R, pipeline: unknown]>
+  /** Sections of extensions, each with its pipeline. */
+  readonly sections: Iterable<ReplicatedSection<R>>
+}
+
+interface ReplicatedSection<R> {
+  readonly part: R
+  readonly pipeline: unknown
+  readonly declared: Pick<Sections, "pipeline" | "unshared">
 }
 
 /** An option whose state each replica has for itself. */
@@ -64,25 +72,40 @@ function* unshared<S extends Omit<Part, "component">, P extends Part, R>(
     const text = message`is counted by each replica, ${SEVERAL}: together they accept as many times as much; set redis in [service]`
     yield { pipeline, part: source, key: "rate_limit", text }
   }
-  for (const [part, id] of service.reconciles) {
+  for (const { part, pipeline: id, declared } of service.sections) {
     const pipeline = String(id)
-    if (shares.has(id)) continue
+    if (declared.unshared === undefined || shares.has(id)) continue
+    const [does, effect] = declared.unshared
     const way = keeps.has(id)
       ? message`set ${REDIS} in [pipeline:${pipeline}:Deduplicator]`
       : message`add a Deduplicator with ${REDIS} to ${pipeline}`
-    const text = message`is reconciled by each replica, ${SEVERAL}: each asks for events that another one has; ${way}, or give this section to one replica`
-    yield { pipeline, part, key: "pipeline", text }
+    const text = message`${does} by each replica, ${SEVERAL}: ${effect}; ${way}, or give this section to one replica`
+    yield { pipeline, part, key: declared.pipeline, text }
   }
 }
 
+/** The sections of all extensions. @param sectionsOf those of one, by its name */
+const replicated = <R extends { readonly values: { readonly [key: string]: unknown } }>(
+  sectionsOf: (name: string) => Iterable<R>,
+): ReplicatedSection<R>[] =>
+  extensions.flatMap(({ name, sections: declared }) =>
+    declared === undefined
+      ? []
+      : Array.from(sectionsOf(name), (part) => ({
+          part,
+          pipeline: part.values[declared.pipeline],
+          declared,
+        })),
+  )
+
 /** What replicas of a running service do not share: the pipeline of each, and a sentence. */
-export const unsharedIn = ({ admin, service, pipelines, reconciles }: Plan) =>
+export const unsharedIn = ({ admin, service, pipelines, extensions: planned }: Plan) =>
   Array.from(
     unshared({
       ...admin,
       ...service,
       pipelines,
-      reconciles: reconciles.map((it) => [it, it.pipeline.id] as const),
+      sections: replicated((name) => planned.get(name)!.sections),
     }),
     ({ pipeline, key, text }) => [pipeline, `${key} ${messageInFile(text)}`] as const,
   )
@@ -116,16 +139,16 @@ export function* warnOfReplicas({
   admin,
   service,
   pipelines,
-  reconciles,
+  sections,
   problems,
 }: ResolvedDraft): Steps<void> {
-  const replicated = {
+  const ofService = {
     replicas: admin.values.replicas,
     redis: service.values.redis,
     pipelines,
-    reconciles: Array.from(reconciles.values(), (it) => [it, it.values.pipeline] as const),
+    sections: replicated((name) => sections.get(name)!.values()),
   }
-  for (const { part, key, text } of unshared(replicated)) {
+  for (const { part, key, text } of unshared(ofService)) {
     problems.warn(part.where(key as "pipeline"), text)
     yield
   }

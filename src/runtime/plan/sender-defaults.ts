@@ -2,7 +2,7 @@ import { message, named, ofSection, setting } from "../../message.ts"
 import type { Steps } from "../../clock/slices.ts"
 import { DEFAULT_DELIVERY_TIMEOUT_MS } from "../../brokers/define-connection.ts"
 import { defaultInFlightBytes } from "../../http/admission/budget.ts"
-import { LISTINGS } from "../../reconcile/listings.ts"
+import { extensions } from "../../extensions/registry.ts"
 import { describeMore, inBytes, inTime, type SenderFacts } from "../../verify/senders.ts"
 import { connectionOf, type ResolvedDraft } from "./resolved-draft.ts"
 import type { ResolvedPipeline } from "./resolve-pipelines.ts"
@@ -81,10 +81,10 @@ function warnOfOutages(
   name: string,
   facts: SenderFacts,
   { id: pipeline, sink, processors }: ResolvedPipeline,
-  { connections, reconciles, problems }: ResolvedDraft,
+  { connections, sections, problems }: ResolvedDraft,
 ): void {
   const { repeatsForMs, repeats, disables, disablesAfterMs = Number.POSITIVE_INFINITY } = facts
-  if (reconciles.values().some(({ values }) => values.pipeline === pipeline)) return
+  if (isRecovered(pipeline, sections)) return
   const id = String(connectionOf(sink, connections))
   const { kind, values, isSound } = connections.get(id) ?? {}
   const verifier = processors.findLast((it) => typeof it !== "function" && it.component.sender !== undefined)
@@ -103,12 +103,26 @@ function warnOfOutages(
         : `sends again for ${inTime(repeatsForMs)}${how}`
   const gone = disables === undefined ? "" : `, and ${disables}`
   const outage = repeatsForMs || repeats !== undefined ? "a longer outage" : "an outage"
-  const back = Object.hasOwn(LISTINGS, name) ? `, or add [reconcile:${name}]` : ""
+  const back = extensions
+    .filter((it) => it.sections?.recovers?.(name) === true)
+    .map((it) => `, or add [${it.name}:${name}]`)
+    .join("")
   problems.warn(
     verifier.where("provider"),
     `${name} ${again}${describeMore(facts)}${gone}: ${outage} of the broker loses events; set spool of connection ${id}${back}`,
   )
 }
+
+/** True if a section brings back what the sender of a pipeline loses. */
+const isRecovered = (pipeline: string, all: ResolvedDraft["sections"]): boolean =>
+  extensions.some(
+    ({ name, sections }) =>
+      sections?.recovers !== undefined &&
+      all
+        .get(name)!
+        .values()
+        .some(({ values }) => values[sections.pipeline] === pipeline),
+  )
 
 function warnOfPatience(
   name: string,

@@ -42,7 +42,9 @@ function isSameAround(draft: Draft, old: Draft, now: ConfigurationFile, then: Co
     draft.registry.length === old.registry.length &&
     draft.registry.every((it, at) => it === old.registry[at]) &&
     Bun.deepEquals([draft.connections, draft.service], [old.connections, old.service]) &&
-    (["connections", "defaults", "reconciles"] as const).every((it) => hasSameTexts(now[it], then[it])) &&
+    (["connections", "defaults"] as const).every((it) => hasSameTexts(now[it], then[it])) &&
+    // they name pipelines
+    [...now.sections].every(([kind, sections]) => hasSameTexts(sections, then.sections.get(kind)!)) &&
     hasSameTexts(alone(now.service), alone(then.service))
   )
 }

@@ -1,40 +1,35 @@
-import type { Component } from "../../components/define-component.ts"
-import { suggest } from "../../words.ts"
-import type { OptionSet, Values } from "../../config/options/option.ts"
-import type { Steps } from "../../clock/slices.ts"
-import type { Processor } from "../../pipeline/event.ts"
+import { senderOf } from "../../components/processor-facts.ts"
+import type { Values } from "../../config/options/option.ts"
+import type { Resolved } from "../../config/options/resolve.ts"
 import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
-import { LISTINGS } from "../../reconcile/listings.ts"
-import type { ResolvedDraft, ResolvedReconcile } from "./resolved-draft.ts"
-import { isUnread, senderOf } from "../../components/processor-facts.ts"
+import { LISTINGS } from "./listings.ts"
+import type { ConfigurationView } from "../define-extension.ts"
+import type { CheckedProcessors, PipelineView } from "../sections.ts"
+import type { RECONCILE } from "./options.ts"
 
-/** Checks that each has a pipeline whose sender lists what it sent. */
-export function* checkReconciles({ reconciles, pipelines }: ResolvedDraft): Steps<void> {
-  for (const reconcile of reconciles.values()) {
-    yield
-    const { pipeline: id } = reconcile.values
-    if (id === undefined) continue
-    const pipeline = pipelines.find((it) => it.id === id)
-    if (pipeline === undefined) {
-      const names = suggest(
-        id,
-        pipelines.map((it) => it.id),
-        (name) => JSON.stringify(name),
-      )
-      reconcile.wrong("pipeline", `unknown pipeline ${JSON.stringify(id)}${names}`)
-    } else if (!pipeline.processors.some(isUnread)) checkReconcile(reconcile, pipeline.processors)
-  }
+type Options = (typeof RECONCILE)["options"]
+
+/** A `[reconcile:<id>]` section, and the preset of its pipeline's sender. */
+export interface PlannedReconcile {
+  readonly id: string
+  readonly values: Values<Options>
+  readonly pipeline: PipelineView
+  readonly provider: string
 }
 
-type Part = {
-  readonly component: Pick<Component, "sender" | "store">
-  readonly values: Partial<Values<OptionSet>>
-}
+export const plannedReconciles = ({
+  sections,
+  pipelines,
+}: ConfigurationView<Options>): readonly PlannedReconcile[] =>
+  sections.map(({ id, values }) => {
+    const pipeline = pipelines.find((it) => it.id === values.pipeline)!
+    return { id, values, pipeline, provider: senderOf(pipeline.processors)!.name }
+  })
 
-/** Checks a section with the processors of its pipeline. */
+/** Checks that the sender of a section's pipeline lists what it sent. */
 export function checkReconcile(
-  { values, wrong, isGiven }: ResolvedReconcile,
-  processors: readonly (Part | Processor)[],
+  { values, wrong, isGiven }: Resolved<Options>,
+  processors: CheckedProcessors,
 ): void {
   const provider = senderOf(processors)?.name
   const listing = provider === undefined ? undefined : LISTINGS[provider]

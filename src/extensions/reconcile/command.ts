@@ -2,17 +2,16 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import pino from "pino"
-import { loadForCommand } from "../config/file/load.ts"
-import { HooklineError } from "../errors.ts"
-import type { Certificate } from "../reconcile/certificate.ts"
-import { LISTINGS } from "../reconcile/listings.ts"
-import { SenderApi } from "../reconcile/sender-api.ts"
-import { SharedReconcile } from "../reconcile/shared-reconcile.ts"
-import { Application } from "../runtime/application.ts"
-import { planReconcile } from "../runtime/plan/plan-part.ts"
-import { openReconciler, placeIn } from "../runtime/reconciles.ts"
-import { escapeLine } from "../telemetry/escape-controls.ts"
-import { Interruption } from "./interruption.ts"
+import { HooklineError } from "../../errors.ts"
+import type { Certificate } from "./certificate.ts"
+import { LISTINGS } from "./listings.ts"
+import { SenderApi } from "./sender-api.ts"
+import { SharedReconcile } from "./shared-reconcile.ts"
+import { escapeLine } from "../../telemetry/escape-controls.ts"
+import type { CommandHost } from "../command-host.ts"
+import { openReconciler } from "./open-reconciler.ts"
+import { placeIn } from "./place.ts"
+import type { PlannedReconcile } from "./plan.ts"
 
 export interface ReconcileFlags {
   readonly config?: string
@@ -23,28 +22,26 @@ export interface ReconcileFlags {
 }
 
 /** Compares once. @throws HooklineError `config`, `usage`, `no_input`, `log_locked`, `log_io`, `unavailable`, `refused` */
-export async function reconcile(id: string, flags: ReconcileFlags): Promise<void> {
-  using interruption = new Interruption()
-  try {
-    await compare(id, flags, interruption.signal)
-  } catch (error) {
-    if (interruption.status === undefined) throw error
-    process.exitCode = interruption.status
-  }
-}
+export const reconcile = (
+  id: string,
+  flags: ReconcileFlags,
+  host: CommandHost<PlannedReconcile>,
+): Promise<void> => host.untilInterrupted((signal) => compare(id, flags, host, signal))
 
-async function compare(id: string, flags: ReconcileFlags, signal: AbortSignal): Promise<void> {
-  const configuration = loadForCommand(flags.config)
-  const planned = planReconcile(configuration, id)
+async function compare(
+  id: string,
+  flags: ReconcileFlags,
+  host: CommandHost<PlannedReconcile>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { planned, ...around } = await host.plan(flags.config, id)
   const listing = LISTINGS[planned.provider]!
   if (flags.enable === true) {
     await new SenderApi(listing, planned.values, signal).enable()
     console.log(`${listing.title}: the endpoint is enabled`)
     return
   }
-  const app = Application.fromFile(flags.config)
-  const connections = { keys: () => app.connectionIds(), get: (it: string) => app.connection(it) }
-  const place = placeIn(planned, { baseDir: configuration.baseDir, connections })
+  const place = placeIn(planned, around)
   await using opened = new AsyncDisposableStack()
   const isDryRun = flags.dryRun === true
   const held =
@@ -57,7 +54,7 @@ async function compare(id: string, flags: ReconcileFlags, signal: AbortSignal): 
     ledgerFolder,
     // what it accepts, it shows by its answers; only the service can inject
     target: { problem: async () => undefined, inject: undefined },
-    openLog: () => app.openReader(place.connection),
+    openLog: () => around.openReader(place.connection),
     certified: async () => {},
     log: pino({ level: "warn" }, pino.destination(2)).child({ reconcile: id }),
     signal: lease === undefined ? signal : AbortSignal.any([signal, lease]),

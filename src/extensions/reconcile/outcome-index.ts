@@ -1,11 +1,11 @@
 // Hot path where a pipeline's sender lists no outcomes: `add` is called for each event.
 import { appendFile, readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { readJson } from "../json/read.ts"
-import { asBuffer } from "../json/tokens.ts"
-import type { Handler } from "../pipeline/compose.ts"
-import type { Outcome } from "../pipeline/outcome.ts"
-import { makePrivateFolder } from "../storage/private-files.ts"
+import { readJson } from "../../json/read.ts"
+import { asBuffer } from "../../json/tokens.ts"
+import type { Handler } from "../../pipeline/compose.ts"
+import type { Outcome } from "../../pipeline/outcome.ts"
+import { makePrivateFolder } from "../../storage/private-files.ts"
 import { HOUR_MS } from "./certificate.ts"
 import { isRefusal, textAt } from "./listing.ts"
 

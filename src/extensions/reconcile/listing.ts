@@ -1,4 +1,4 @@
-import { readJson } from "../json/read.ts"
+import { readJson } from "../../json/read.ts"
 
 /** What a sender's API says of its deliveries, and how it is asked: a row of `listings.ts`. Rows have no code. */
 export interface Listing {

@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite"
-import type { LogPlace } from "../brokers/log-place.ts"
+import type { LogPlace } from "../../brokers/log-place.ts"
 
 /*
  * The log's ends when events were listed, in a ledger's file:

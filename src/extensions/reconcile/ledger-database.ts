@@ -1,8 +1,8 @@
 import { join } from "node:path"
-import { DatabaseCalls } from "../storage/database-calls.ts"
-import type { DatabaseLocation } from "../storage/database-file.ts"
-import { DurableDatabase } from "../storage/durable-database.ts"
-import type { Logger } from "../telemetry/log.ts"
+import { DatabaseCalls } from "../../storage/database-calls.ts"
+import type { DatabaseLocation } from "../../storage/database-file.ts"
+import { DurableDatabase } from "../../storage/durable-database.ts"
+import type { Logger } from "../../telemetry/log.ts"
 import { HOUR_MS, type Certificate } from "./certificate.ts"
 import { LedgerCertificates } from "./ledger-certificates.ts"
 import {

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test"
 import { jwtVerify } from "jose"
-import { steadyMs } from "../clock/clock.ts"
+import { steadyMs } from "../../clock/clock.ts"
 import { LISTINGS } from "./listings.ts"
 import { SenderApi } from "./sender-api.ts"
-import { newRsaKey } from "../../test/support/rsa-keys.ts"
+import { newRsaKey } from "../../../test/support/rsa-keys.ts"
 
 interface Case {
   readonly provider?: string

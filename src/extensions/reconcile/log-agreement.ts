@@ -1,6 +1,6 @@
-import type { LogReader } from "../brokers/broker.ts"
-import { disagreement } from "../brokers/log-place.ts"
-import { HooklineError } from "../errors.ts"
+import type { LogReader } from "../../brokers/broker.ts"
+import { disagreement } from "../../brokers/log-place.ts"
+import { HooklineError } from "../../errors.ts"
 import type { Doubt, MarkedPlace } from "./ledger-marks.ts"
 import type { Reconciliation } from "./reconciliation.ts"
 

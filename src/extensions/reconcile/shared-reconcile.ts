@@ -1,6 +1,6 @@
-import { RedisLink, type RedisServer } from "../dedupe/redis-client.ts"
-import { RedisLease } from "../dedupe/redis-lease.ts"
-import { HooklineError } from "../errors.ts"
+import { RedisLink, type RedisServer } from "../../dedupe/redis-client.ts"
+import { RedisLease } from "../../dedupe/redis-lease.ts"
+import { HooklineError } from "../../errors.ts"
 import { HOUR_MS, type Certificate } from "./certificate.ts"
 import type { OutcomeStore } from "./outcome-index.ts"
 

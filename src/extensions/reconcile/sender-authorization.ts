@@ -1,8 +1,8 @@
 import { createPrivateKey } from "node:crypto"
-import { steadyMs } from "../clock/clock.ts"
-import { HooklineError } from "../errors.ts"
-import { readJson } from "../json/read.ts"
-import type { fetchBounded } from "../outgoing/fetch-bounded.ts"
+import { steadyMs } from "../../clock/clock.ts"
+import { HooklineError } from "../../errors.ts"
+import { readJson } from "../../json/read.ts"
+import type { fetchBounded } from "../../outgoing/fetch-bounded.ts"
 import { textAt, type Listing } from "./listing.ts"
 
 /** How long before its expiry a token is renewed. */

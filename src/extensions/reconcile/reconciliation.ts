@@ -1,5 +1,5 @@
-import type { LogReader } from "../brokers/broker.ts"
-import type { Logger } from "../telemetry/log.ts"
+import type { LogReader } from "../../brokers/broker.ts"
+import type { Logger } from "../../telemetry/log.ts"
 import type { Certificate } from "./certificate.ts"
 import type { Ledger } from "./ledger-database.ts"
 import type { OutcomeStore } from "./outcome-index.ts"

@@ -7,15 +7,8 @@ import { counted } from "../words.ts"
 import { HooklineError } from "../errors.ts"
 import type { UnreadRecords } from "../kafka-listener/log.ts"
 import { keptIn } from "../runtime/kept-files.ts"
-import {
-  DamagedFile,
-  describeFailure,
-  isDamage,
-  openForReading,
-  pragma,
-  unlessDamaged,
-  type DatabaseLocation,
-} from "../storage/database-file.ts"
+import { DamagedFile, isDamage, salvage, unlessDamaged } from "../storage/damage.ts"
+import { describeFailure, openForReading, pragma, type DatabaseLocation } from "../storage/database-file.ts"
 import { checkUnlocked } from "../storage/writer-lock.ts"
 import { chooseLog, type LogFlags } from "./log-choice.ts"
 import { asJson, printLost } from "./lost-records.ts"
@@ -46,6 +39,7 @@ export function checkLog(flags: LogFlags): void {
   const location = chooseLog(flags)
   const { file } = location
   using db = openForReading(location)
+  salvage(db)
   const duty = new DutyCycle(isWritten(location) ? SHARE : 1)
   const pages = damagedPages(db, duty)
   const lost: UnreadRecords[] = []
@@ -164,6 +158,6 @@ function damagedPages(db: Database, duty: DutyCycle): DamagedPage[] {
 
 function tableNames(db: Database): readonly string[] {
   const tables = db.query<{ name: string }, []>("SELECT name FROM sqlite_schema WHERE type = 'table'")
-  const names = unlessDamaged(() => tables.all()) ?? []
+  const names = unlessDamaged(db, () => tables.all()) ?? []
   return names.map(({ name }) => name).filter((name) => /^\w+$/.test(name))
 }

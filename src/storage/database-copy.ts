@@ -1,9 +1,9 @@
 import { constants as sqlite, Database, SQLiteError } from "bun:sqlite"
 import { pathToFileURL } from "node:url"
 import { HooklineError } from "../errors.ts"
+import { isDamage, ReadError, whyUnread } from "./damage.ts"
 import {
   describeFailure,
-  isDamage,
   makeTemporariesInMemory,
   openForReading,
   pragma,
@@ -137,8 +137,10 @@ export class DatabaseCopy implements Disposable {
   reading<T>(read: () => T): T {
     try {
       return read()
-    } catch (cause) {
-      if (cause instanceof HooklineError && cause.code === "no_input") throw cause
+    } catch (error) {
+      const cause = whyUnread(error, this.location.file, this.db, "source")
+      if (cause instanceof ReadError || (cause instanceof HooklineError && cause.code === "no_input"))
+        throw cause
       throw new HooklineError("no_input", describeFailure(cause, this.location), { cause })
     }
   }

@@ -5,6 +5,7 @@ import { HooklineError } from "../errors.ts"
 import { whyRefused } from "../process/paths.ts"
 import { limitOf } from "../process/limits.ts"
 import type { Logger } from "../telemetry/log.ts"
+import { Damage, DamagedFile, primaryCode, ReadError, whyUnread } from "./damage.ts"
 import { refuseHalfRestored } from "./half-restored.ts"
 import { lacksInodes, NO_INODES } from "./inodes.ts"
 import { looseMode, makeIgnoredFolder, makePrivateDatabase, makePrivateFolder } from "./private-files.ts"
@@ -80,10 +81,11 @@ export function openDurably(
   location: DatabaseLocation,
   { pageBytes, createTables, canShrink = false }: Layout,
 ): Database {
-  refuseHalfRestored(location.file)
-  makePrivateDatabase(location.file)
-  rewriteWal(location.file)
-  const db = new Database(location.file, { create: true, readwrite: true })
+  const { file } = location
+  refuseHalfRestored(file)
+  makePrivateDatabase(file)
+  rewriteWal(file)
+  const db = new Database(file, { create: true, readwrite: true })
   try {
     makeTemporariesInMemory(db)
     // readers lock the file for a moment when they recover or close it
@@ -102,14 +104,15 @@ export function openDurably(
       db.run(`PRAGMA application_id = ${location.applicationId}`)
       if (pragma(db, "user_version") === 0) db.run(`PRAGMA user_version = ${LAYOUT_VERSION}`)
     }).immediate()
-    fsyncFolder(dirname(location.file))
-    checkpointAll(db, location.file)
+    fsyncFolder(dirname(file))
+    checkpointAll(db, file)
     // callers repeat what was busy
     db.run("PRAGMA busy_timeout = 0")
     return db
   } catch (error) {
+    const why = whyUnread(error, file, db)
     db.close()
-    throw error
+    throw why
   }
 }
 
@@ -127,8 +130,10 @@ export function openForReading(location: DatabaseLocation): Database {
     makeTemporariesInMemory(db)
     checkIsKind(db, location)
     return db
-  } catch (cause) {
+  } catch (error) {
+    const cause = whyUnread(error, location.file, db)
     db?.close()
+    if (cause instanceof ReadError) throw cause
     throw new HooklineError("no_input", describeFailure(cause, location), { cause })
   }
 }
@@ -195,47 +200,9 @@ export function isDiskFull(error: unknown): boolean {
     : (error as { code?: string } | undefined)?.code === "ENOSPC"
 }
 
-/** Pages of a database are not what was written to them. Until a restart nothing is read from it or written to it. */
-export class DamagedFile extends HooklineError {
-  constructor({ file, remedy }: Pick<DatabaseLocation, "file" | "remedy">, what: string, cause?: unknown) {
-    super("log_io", `${file} is damaged (${what}); ${remedy}`, { cause })
-    this.name = "DamagedFile"
-  }
-}
-
-/** Damage that whoever opened the file reports as that of a DamagedFile. */
-export class Damage extends Error {
-  /** @param what `topic webhooks, partition 0: …` */
-  constructor(what: string) {
-    super(what)
-    this.name = "Damage"
-  }
-}
-
-export function isDamage(error: unknown): boolean {
-  return error instanceof SQLiteError
-    ? ["SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_TOOBIG"].includes(primaryCode(error))
-    : error instanceof DamagedFile || error instanceof Damage
-}
-
-/** Returns what is read, or undefined where that meets damage. */
-export function unlessDamaged<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch (error) {
-    if (isDamage(error)) return undefined
-    throw error
-  }
-}
-
 /** Whether a file has a table: one that an earlier version wrote, and no later one has opened, may not. */
 export const hasTable = (db: Database, name: string): boolean =>
   db.query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(name) !== null
-
-/** The primary code of an extended one like `SQLITE_IOERR_WRITE`: https://sqlite.org/rescode.html */
-function primaryCode({ code }: SQLiteError): string {
-  return /^SQLITE_[A-Z]+/.exec(code ?? "")?.[0] ?? "SQLITE_ERROR"
-}
 
 /** SQLite's limit of 512 with what it appends to the name, in bytes. */
 const MOST_PATH_BYTES = 504
@@ -264,6 +231,8 @@ export function describeFailure(error: unknown, location: DatabaseLocation): str
   if (error instanceof HeldByReaders || error instanceof HooklineError) return error.message
   if (error instanceof Damage) return new DamagedFile(location, error.message).message
   if (isDiskFull(error)) return `the disk of ${dirname(file)} is full`
+  const unread = whyUnread(error, file)
+  if (unread instanceof ReadError) return unread.message
   if (!(error instanceof SQLiteError)) {
     const message = error instanceof Error ? error.message : String(error)
     return `${file} can't be read or written: ${message}${(error as { code?: string }).code === "EFBIG" ? sizeLimit() : ""}`

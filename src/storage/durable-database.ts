@@ -1,10 +1,12 @@
 import { Database, type Statement } from "bun:sqlite"
-import { DamagedFile, openDurably, pragma, type DatabaseLocation, type Layout } from "./database-file.ts"
-import { OpenFiles, WalChanged, type WalTruncated } from "./open-files.ts"
+import { DamagedFile, isDamage, isOfRead, ReadError, whyUnread } from "./damage.ts"
+import { openDurably, pragma, type DatabaseLocation, type Layout } from "./database-file.ts"
+import { OpenFiles, WalChanged } from "./open-files.ts"
 import {
   checkpoint,
   closeFailed,
   closeWithoutCheckpoint,
+  whyWalUnread,
   type Checkpointed,
   type CheckpointMode,
 } from "./recovery.ts"
@@ -61,11 +63,12 @@ export abstract class DurableDatabase {
    * Checks the pages of a file that was just opened, if it is small enough for events to wait for that.
    *
    * @param _wasUnclean it was not closed by the process that had it open last
-   * @returns whether it is @throws DamagedFile, SQLiteError
+   * @returns whether it is @throws DamagedFile, ReadError, SQLiteError
    */
   check(_wasUnclean: boolean): boolean {
     if (pragma(this.db, "page_count") * pragma(this.db, "page_size") > CHECKED_BYTES) return false
     const { quick_check: found } = this.db.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()!
+    if (isOfRead(found)) throw new ReadError(this.location.file, found)
     if (found !== "ok") throw new DamagedFile(this.location, found.replace(/^\*\*\*.*\n/, ""))
     return true
   }
@@ -108,9 +111,13 @@ export abstract class DurableDatabase {
     this.db.close(true)
   }
 
-  /** Why an operation failed, if that is a WAL that was truncated. */
-  get whyTruncated(): WalTruncated | undefined {
-    return this.files.whyTruncated
+  /** Why an operation failed: a WAL that was truncated, a disk that does not read the files, or what was thrown. */
+  whyFailed(thrown: unknown): unknown {
+    const { whyTruncated } = this.files
+    if (whyTruncated !== undefined) return whyTruncated
+    const { file } = this.location
+    const error = whyUnread(thrown, file, this.db)
+    return isDamage(error) ? (whyWalUnread(file) ?? error) : error
   }
 
   /** Closes the file after an operation failed. */
@@ -129,8 +136,9 @@ export abstract class DurableDatabase {
     try {
       return read()
     } catch (error) {
+      const why = this.whyFailed(error)
       this.closeFailed()
-      throw error
+      throw why
     }
   }
 

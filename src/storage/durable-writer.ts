@@ -5,7 +5,7 @@ import type { Logger } from "../telemetry/log.ts"
 import { warnOfLoose, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
 import { FileWatch, POLL_MS } from "./file-watch.ts"
-import { OpeningAttempts } from "./opening-attempts.ts"
+import { OpeningAttempts, unlessSuspected } from "./opening-attempts.ts"
 import { HeldByReaders, pagesAfter, type PageState } from "./recovery.ts"
 import { threadUrl } from "../process/thread-url.ts"
 import { WriterLock } from "./writer-lock.ts"
@@ -21,6 +21,7 @@ import type { Failure, Opened, Request, ThreadAnswer } from "./serve-database.ts
  *   failed   opening the file or a request failed, or the thread crashed: the file is closed, requests are answered `failed`,
  *            and opening is retried until it succeeds. A start begins here while readers keep the file from being recovered,
  *            and where it continues without the file: then the lock, too, is taken by each attempt, and released if that fails.
+ *            Damage ends the attempts (opening-attempts.ts).
  *   closing  earlier requests are answered, then the thread closes the file. If the disk does not answer in time, the
  *            thread is abandoned.
  *   closed   nothing is answered.
@@ -131,7 +132,7 @@ export class DurableWriter<D extends DurableDatabase> {
   #begin(probe: () => void): void {
     this.#lock.take()
     try {
-      probe()
+      unlessSuspected(probe)
     } catch (error) {
       const failure = this.#failureOf(error)
       if (!(error instanceof HeldByReaders)) {
@@ -150,7 +151,7 @@ export class DurableWriter<D extends DurableDatabase> {
   /** A file that is damaged, or was not checked since it was not closed, is checked when it is opened next. */
   #unlock(): void {
     const wasOpen = this.#files !== undefined
-    const isWhole = this.#failure?.isDamaged !== true && this.#failure?.isTruncated !== true
+    const isWhole = this.#failure?.suspicion === undefined && this.#failure?.isTruncated !== true
     this.#lock.release(wasOpen ? isWhole : !this.#lock.wasUnclean)
   }
 
@@ -219,7 +220,7 @@ export class DurableWriter<D extends DurableDatabase> {
       this.#committedMs = steadyMs()
       this.#fileWatch.free()
     }
-    first.answered(answer)
+    first.answered(isUse && answer.kind === "failed" ? (this.#failure ?? answer) : answer)
   }
 
   readonly #open = (): void => {
@@ -251,17 +252,16 @@ export class DurableWriter<D extends DurableDatabase> {
   }
 
   /** open -> failed */
-  #failed(failure: Failure): void {
-    this.#failure = failure
-    this.#attempts.failed(failure, "can't be written")
+  #failed(answered: Failure): void {
+    const failure = (this.#failure = this.#attempts.failed(answered, "can't be written"))
     this.#setMode("failed")
     this.#deps.failed(failure)
   }
 
   /** failed -> failed, also at a start */
-  #notYet(failure: Failure): void {
-    this.#failure = failure
-    this.#attempts.failed(failure, "can't be opened yet")
+  #notYet(answered: Failure): void {
+    const failure = (this.#failure = this.#attempts.failed(answered, "can't be opened yet"))
+    if (failure.isDamaged === true) this.#deps.failed(failure)
     // or whoever puts another file there finds it locked, and so would this process, at another path
     if (this.#isAwaited) this.#unlock()
     this.#setMode("failed")

@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite"
 import { crc32 } from "node:zlib"
 import { MachineClock, type ClockReading, type MachineTime } from "../clock/machine-clock.ts"
-import { unlessDamaged } from "./database-file.ts"
+import { unlessDamaged } from "./damage.ts"
 
 /*
  * The clock of a database, by which what it keeps gets older, in a table of its file:
@@ -105,7 +105,7 @@ const checksumOf = ({ began, boot, uptime, now }: ClockRow): number =>
 
 /** undefined: there is none, or damage has made something else of it. */
 function savedIn(db: Database): ClockRow | undefined {
-  const row = unlessDamaged(() => db.query<ClockRow & { crc: number }, []>("SELECT * FROM clock").get())
+  const row = unlessDamaged(db, () => db.query<ClockRow & { crc: number }, []>("SELECT * FROM clock").get())
   return row !== null && row !== undefined && row.crc === checksumOf(row) ? row : undefined
 }
 

@@ -131,7 +131,7 @@ for (const [name, kind] of KINDS) {
     expect(statSync(wal()).size).toBeGreaterThan(0)
     await read()
     expect(statSync(wal()).size).toBe(0)
-    expect(database.whyTruncated).toBeUndefined()
+    expect(database.files.whyTruncated).toBeUndefined()
     for (let n = 0; n < 3; n++) commit(`later ${n}`)
     expect(statSync(wal()).size).toBeGreaterThan(0)
     await read()

@@ -1,5 +1,6 @@
 import { constants, Database, SQLiteError } from "bun:sqlite"
-import { closeSync, fsyncSync, openSync, readSync, writevSync } from "node:fs"
+import { closeSync, fsyncSync, openSync, readvSync, writevSync } from "node:fs"
+import { ReadError, whyUnread } from "./damage.ts"
 import { WalChanged } from "./open-files.ts"
 
 /*
@@ -53,16 +54,41 @@ export function rewriteWal(file: string): void {
     throw error
   }
   try {
-    const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
-    // this write goes through libc, where test/support/disk-model.c sees it
     let at = 0
-    for (let bytes; (bytes = readSync(wal, chunk, 0, CHUNK_BYTES, at)) > 0; at += bytes) {
+    for (const chunk of chunksOf(wal)) {
+      const bytes = chunk.length
+      // through libc, where test/support/disk-model.c sees it
       for (let from = 0; from < bytes;) from += writevSync(wal, [chunk.subarray(from, bytes)], at + from)
+      at += bytes
     }
     if (at > 0) fsyncSync(wal)
   } finally {
     closeSync(wal)
   }
+}
+
+/** What keeps a database's WAL from being read; undefined: it can be read, or there is none. */
+export function whyWalUnread(file: string): ReadError | undefined {
+  const path = `${file}-wal`
+  let wal: number | undefined
+  try {
+    wal = openSync(path, "r")
+    for (const _ of chunksOf(wal));
+    return undefined
+  } catch (error) {
+    const why = whyUnread(error, path)
+    return why instanceof ReadError ? why : undefined
+  } finally {
+    if (wal !== undefined) closeSync(wal)
+  }
+}
+
+/** The bytes of a file, in memory that is used again. */
+function* chunksOf(descriptor: number): Generator<Buffer> {
+  const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
+  // through libc, too
+  for (let at = 0, bytes; (bytes = readvSync(descriptor, [chunk], at)) > 0; at += bytes)
+    yield chunk.subarray(0, bytes)
 }
 
 /** Moves all of the WAL to the database, durably. @throws HeldByReaders, SQLiteError */
@@ -141,7 +167,7 @@ export function recoverAlone(file: string): void {
   } catch (error) {
     if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY") === true)
       throw new HeldByReaders(file)
-    throw error
+    throw whyUnread(error, file, db)
   } finally {
     db.close()
   }

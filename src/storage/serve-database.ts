@@ -1,5 +1,6 @@
 import { HooklineError } from "../errors.ts"
-import { describeFailure, isBusy, isDamage, isDiskFull, type DatabaseLocation } from "./database-file.ts"
+import { DamagedFile, isDamage, ReadError } from "./damage.ts"
+import { describeFailure, isBusy, isDiskFull, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
 import { checkIdentities, CommitsLost, WalTruncated, type FileIdentities } from "./open-files.ts"
 import { pagesAfter, recoverAlone, type PageState } from "./recovery.ts"
@@ -49,6 +50,8 @@ export interface Failure {
   readonly isDiskFull: boolean
   /** A file that was open is not opened again, so that nothing more is written to it. */
   readonly isDamaged?: true
+  /** The reason until that is certain. */
+  readonly suspicion?: string
   /** The same: commits are lost, since its WAL was truncated or an earlier copy was written over it, and clients may have read them. */
   readonly isTruncated?: true
   /** For the next `open`. */
@@ -67,7 +70,11 @@ export function failureOf(error: unknown, location: DatabaseLocation, pages: Pag
   const failure: Failure = { kind: "failed", reason, cause, isDiskFull: isDiskFull(cause), pages }
   if (error instanceof WalTruncated) return { ...failure, isTruncated: true }
   if (error instanceof CommitsLost) return { ...failure, isTruncated: true }
-  return isDamage(error) || isDamage(cause) ? { ...failure, isDamaged: true } : failure
+  if (error instanceof ReadError || !(isDamage(error) || isDamage(cause))) return failure
+  const { message } = error as Error
+  const what = error instanceof DamagedFile ? error.what : message
+  const suspicion = `${location.file} may be damaged (${what}): it is read anew and checked`
+  return { ...failure, isDamaged: true, suspicion }
 }
 
 /** Serves the requests of one event loop. @param open opens a database by its location's kind */
@@ -162,7 +169,7 @@ class DatabaseThread {
       if (database === undefined) this.#broken = { kind: "busy" }
       return { kind: "busy" }
     }
-    const error = database?.whyTruncated ?? given
+    const error = database === undefined ? given : database.whyFailed(given)
     const pages = database === undefined ? this.#pages : database.isSynced ? "synced" : "unsynced"
     this.#pages = pagesAfter(error, pages)
     try {

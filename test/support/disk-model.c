@@ -17,11 +17,16 @@
  * The index of a WAL (`-shm`) is memory that SQLite shares; it is no part of the model, and none is left after a cut. Nor
  * are files that Bun writes itself by system calls that pass libc by: they come out empty.
  *
+ * Reads can fail for a while, with EIO, of any file of a disk but the index of a WAL: memory of SQLite's, too.
+ *
  * A disk can also be halted at a call, as at a kill -9 or a power cut: that write is torn, and no later call changes
  * anything until it is resumed. It can have little space (ENOSPC), and in a simulation waits for locks take no time.
  *
  * Its functions are called from the process itself, by disk-model.ts. A disk counts its calls of write, ftruncate and
  * fsync from 1.
+ *
+ * A process that a test has started is told by a file instead, which it has in its memory: that reads of a folder's files
+ * fail, and that locks do nothing, as on some network file systems. All else of its disk is as it is.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -33,6 +38,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -67,6 +73,7 @@ typedef struct {
   file *files;
   name *durable;
   long calls, fail_from, fail_to, failed, syncs;
+  long reads, no_read_from, no_read_to;
   long halt_at; /* 0: at none */
   int halted;
   long capacity; /* bytes; 0: without limit */
@@ -148,7 +155,7 @@ static void copy_pages(int from, int to, file *f, enum keep keep, unsigned *seed
   char page[PAGE];
   for (size_t i = 0; i < f->pages; i++) {
     if (!f->dirty[i] || (keep == KEEP_SOME && rand_r(seed) % 2)) continue;
-    ssize_t n = pread(from, page, PAGE, (off_t)i * PAGE);
+    ssize_t n = REAL(pread64)(from, page, PAGE, (off_t)i * PAGE);
     if (n > 0 && REAL(pwrite64)(to, page, n, (off_t)i * PAGE) != n) broken("pwrite");
   }
 }
@@ -203,7 +210,7 @@ static void copy_after_cut(disk *d, const char *target, enum keep keep, unsigned
     if (to < 0) broken(path);
     char bytes[65536];
     off_t at = 0;
-    for (ssize_t got; (got = pread(n->of->shadow, bytes, sizeof bytes, at)) > 0; at += got)
+    for (ssize_t got; (got = REAL(pread64)(n->of->shadow, bytes, sizeof bytes, at)) > 0; at += got)
       if (REAL(pwrite64)(to, bytes, got, at) != got) broken(path);
     snprintf(source, sizeof source, "%s/%s", d->folder, n->text);
     int from = keep == KEEP_NONE || n->of->gone ? -1 : REAL(open64)(source, O_RDONLY | O_CLOEXEC);
@@ -254,6 +261,78 @@ static int fails(disk *d) {
   pthread_mutex_unlock(&lock);                       \
   errno = error;                                     \
   return result
+
+/* What a started process is told: a byte each. */
+enum { READS_FAIL, LOCKS_DO_NOTHING, ORDERS };
+static const volatile char *orders;
+static const char *ordered_folder;
+
+static __attribute__((constructor)) void take_orders(void) {
+  const char *path = getenv("DISK_MODEL_ORDERS");
+  if (!path) return;
+  ordered_folder = getenv("DISK_MODEL_FOLDER");
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  orders = fd < 0 ? MAP_FAILED : mmap(NULL, ORDERS, PROT_READ, MAP_SHARED, fd, 0);
+  if (orders == MAP_FAILED) broken(path);
+  close(fd);
+}
+
+static int is_in_ordered_folder(int fd) {
+  char link[64], path[1024];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(link, path, sizeof path - 1);
+  if (n < 0) return 0;
+  path[n] = 0;
+  size_t length = strlen(ordered_folder);
+  return strncmp(path, ordered_folder, length) == 0 && path[length] == '/' && !is_index(path);
+}
+
+/* Disks whose reads fail, or will. */
+static volatile int unreadable_disks;
+
+/* Counts a read. Returns whether it fails. */
+static int read_fails(int fd) {
+  if (orders && orders[READS_FAIL] && is_in_ordered_folder(fd)) {
+    errno = EIO;
+    return 1;
+  }
+  if (unreadable_disks == 0) return 0;
+  file *f = NULL;
+  pthread_mutex_lock(&lock);
+  disk *d = disk_of(fd, &f);
+  int failed = d != NULL && ++d->reads >= d->no_read_from && d->reads < d->no_read_to;
+  pthread_mutex_unlock(&lock);
+  if (failed) errno = EIO;
+  return failed;
+}
+
+ssize_t pread64(int fd, void *to, size_t n, off64_t at) { return read_fails(fd) ? -1 : REAL(pread64)(fd, to, n, at); }
+ssize_t pread(int fd, void *to, size_t n, off_t at) { return read_fails(fd) ? -1 : REAL(pread)(fd, to, n, at); }
+
+static int is_lock(int command) {
+  return command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK || command == F_OFD_SETLKW;
+}
+
+static int modelled_fcntl(int (*call)(int, int, ...), int fd, int command, void *argument) {
+  if (!orders || !orders[LOCKS_DO_NOTHING] || !is_in_ordered_folder(fd)) return call(fd, command, argument);
+  if (is_lock(command)) return 0;
+  if (command == F_GETLK || command == F_OFD_GETLK) {
+    ((struct flock *)argument)->l_type = F_UNLCK;
+    return 0;
+  }
+  return call(fd, command, argument);
+}
+
+#define FCNTL(name)                                                  \
+  int name(int fd, int command, ...) {                               \
+    va_list list;                                                    \
+    va_start(list, command);                                         \
+    void *argument = va_arg(list, void *);                           \
+    va_end(list);                                                    \
+    return modelled_fcntl(REAL(name), fd, command, argument);        \
+  }
+FCNTL(fcntl)
+FCNTL(fcntl64)
 
 enum { SECTOR = 512 };
 
@@ -324,7 +403,7 @@ static long modelled_pwritev(long (*call)(long, ...), int fd, const struct iovec
   MODELLED(long, fd, call(SYS_pwritev, fd, parts, n, at, 0L), touch(f, at, at + result));
 }
 
-/* Bun's `writevSync` at a position comes here. */
+/* Bun's `readvSync` and `writevSync` at a position come here. */
 long syscall(long number, ...) {
   va_list list;
   long a[6];
@@ -333,6 +412,7 @@ long syscall(long number, ...) {
   va_end(list);
   static long (*call)(long, ...);
   if (!call) call = (long (*)(long, ...))real("syscall");
+  if (number == SYS_preadv && read_fails(a[0])) return -1;
   if (number == SYS_pwritev && disk_count > 0)
     return modelled_pwritev(call, a[0], (const struct iovec *)a[1], a[2], a[3]);
   return call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -476,6 +556,17 @@ void disk_fail(int id, int n, int calls) {
   pthread_mutex_unlock(&lock);
 }
 
+/* Has `count` reads fail, from the n-th one that comes now. */
+void disk_fail_reads(int id, int n, int count) {
+  pthread_mutex_lock(&lock);
+  disk *d = &disks[id];
+  unreadable_disks -= d->no_read_to > 0;
+  d->no_read_from = d->reads + n;
+  d->no_read_to = count > 0 ? d->no_read_from + count : 0;
+  unreadable_disks += d->no_read_to > 0;
+  pthread_mutex_unlock(&lock);
+}
+
 /* Halts at the n-th call that comes now; 0: at once. */
 void disk_halt(int id, int n) {
   pthread_mutex_lock(&lock);
@@ -540,6 +631,7 @@ void disk_remove(int id) {
   pthread_mutex_lock(&lock);
   disk *d = &disks[id];
   d->used = 0;
+  unreadable_disks -= d->no_read_to > 0;
   forget(d->durable);
   for (file *f = d->files, *next; f; f = next) {
     next = f->next;

@@ -1,4 +1,5 @@
 import { dlopen, FFIType } from "bun:ffi"
+import { closeSync, openSync, writeFileSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { hasTools, skipsFor } from "./tools.ts"
 
@@ -11,6 +12,8 @@ export interface ModelledDisk {
   fail(n: number, calls: number): void
   /** How many have failed. */
   failed(): number
+  /** Has that many reads fail, from the n-th that comes now; 0: none. */
+  failReads(n: number, reads: number): void
   /** Makes of a folder, which is there and empty, what a power cut leaves now. */
   copy(target: string, kept: Kept, seed: number): void
   /** Halts at the n-th call that comes now, 0: at once: that write is torn, and nothing changes any more. */
@@ -48,12 +51,37 @@ export function compileDiskModel(folder: string): string | undefined {
   return library
 }
 
+/** A folder of processes that a test starts with `env`, whose disk it can make fail. */
+export interface OrderedDisk {
+  readonly env: { readonly [name: string]: string }
+  /** Whether its files can't be read from now on, all but what is in memory. */
+  failReads(fail: boolean): void
+  /** Whether locks on its files do nothing from now on. */
+  ignoreLocks(ignore: boolean): void
+}
+
+/** @param library as of compileDiskModel @param orders a file, which is made @param folder its files, and those of its folders */
+export function orderedDisk(library: string, orders: string, folder: string): OrderedDisk {
+  writeFileSync(orders, Buffer.alloc(2))
+  const order = (at: number, on: boolean): void => {
+    const descriptor = openSync(orders, "r+")
+    writeSync(descriptor, Buffer.from([on ? 1 : 0]), 0, 1, at)
+    closeSync(descriptor)
+  }
+  return {
+    env: { LD_PRELOAD: library, DISK_MODEL_ORDERS: orders, DISK_MODEL_FOLDER: folder },
+    failReads: (fail) => order(0, fail),
+    ignoreLocks: (ignore) => order(1, ignore),
+  }
+}
+
 /** Given as bytes, which are kept for as long as the call takes. */
 const cstring = FFIType.ptr
 const i32 = FFIType.i32
 const symbols = {
   disk_add: { args: [cstring, cstring], returns: i32 },
   disk_fail: { args: [i32, i32, i32], returns: FFIType.void },
+  disk_fail_reads: { args: [i32, i32, i32], returns: FFIType.void },
   disk_failed: { args: [i32], returns: i32 },
   disk_copy: { args: [i32, cstring, i32, i32], returns: FFIType.void },
   disk_halt: { args: [i32, i32], returns: FFIType.void },
@@ -90,6 +118,7 @@ export function loadedDiskModel(): DiskModel {
       return {
         fail: (n, calls) => model.disk_fail(id, n, calls),
         failed: () => model.disk_failed(id),
+        failReads: (n, reads) => model.disk_fail_reads(id, n, reads),
         copy: (target, kept, seed) => model.disk_copy(id, text(target), KEEP.indexOf(kept), seed),
         halt: (n) => model.disk_halt(id, n),
         get isHalted() {

@@ -184,8 +184,7 @@ export class EmbeddedBroker implements Broker {
       this.#kafka = new KafkaListener(this.#directory, this.#kept, { log: this.#log, unopened })
       // once the file is open; after a failure `recovered` says so
       this.#writer.do("state", [], (answer) => {
-        if (answer.kind === "done" || (answer.kind === "failed" && answer.isDamaged === true))
-          this.#kafka?.open()
+        if (answer.kind === "done" || this.#writer.failure?.isDamaged === true) this.#kafka?.open()
       })
     }
     return this.#kafka.listen(options)

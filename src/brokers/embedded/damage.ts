@@ -1,12 +1,7 @@
 import type { Database } from "bun:sqlite"
 import { Unreadable, type Offsets, type UnreadRecords } from "../../kafka-listener/log.ts"
-import {
-  Damage,
-  DamagedFile,
-  hasTable,
-  unlessDamaged,
-  type DatabaseLocation,
-} from "../../storage/database-file.ts"
+import { Damage, DamagedFile, unlessDamaged } from "../../storage/damage.ts"
+import { hasTable, type DatabaseLocation } from "../../storage/database-file.ts"
 import { recordsTable, type PlacedRow } from "./log-tables.ts"
 import { StoredRows } from "./stored-rows.ts"
 import { endOrUnknown, UNKNOWN_END } from "./partition-end.ts"
@@ -65,7 +60,7 @@ export function* scan(
   firstOffset?: () => number,
 ): Generator<{ readonly rows: readonly PlacedRow[] } | { readonly gap: Offsets }> {
   // undefined: the table is missing, or not what was written
-  using stored = unlessDamaged(() => new StoredRows(db, row))
+  using stored = unlessDamaged(db, () => new StoredRows(db, row))
   if (stored === undefined) return yield* unknownGaps(db, row, { first, end }).map((gap) => ({ gap }))
   const missing = (from: number, to: number): Offsets[] => {
     if (from >= to) return []

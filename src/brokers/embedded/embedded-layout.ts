@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite"
 import type { MachineTime } from "../../clock/machine-clock.ts"
-import { unlessDamaged, type Layout } from "../../storage/database-file.ts"
+import { unlessDamaged } from "../../storage/damage.ts"
+import { type Layout } from "../../storage/database-file.ts"
 import { createKeyJournal } from "../../storage/key-journal.ts"
 import { createClock } from "../../storage/kept-clock.ts"
 import { createEpochs } from "./log-epochs.ts"
@@ -26,7 +27,7 @@ export const embeddedLayout = (machine?: MachineTime): Layout => ({
 /** The largest time of a partition's last record; Infinity: there is none. */
 function newestTimestamp(db: Database): number {
   const last = partitionRows(db).flatMap((row) => {
-    using stored = unlessDamaged(() => new StoredRows(db, row))
+    using stored = unlessDamaged(db, () => new StoredRows(db, row))
     return stored?.last()?.timestamp ?? []
   })
   return last.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...last)

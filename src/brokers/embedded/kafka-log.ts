@@ -9,7 +9,8 @@ import {
   type Placed,
   type TopicOfLog,
 } from "../../kafka-listener/log.ts"
-import { isDamage, logIn, openForReading } from "../../storage/database-file.ts"
+import { meetsDamage } from "../../storage/damage.ts"
+import { logIn, openForReading } from "../../storage/database-file.ts"
 import { readBeforeDamage } from "./damage.ts"
 import { firstAt } from "./first-at.ts"
 import { EpochsRead } from "./log-epochs.ts"
@@ -56,7 +57,7 @@ export class KafkaLog implements Log {
       return this.#db.transaction(() => (done = { value: read() }).value)()
     } catch (error) {
       // a damaged page that was met ends the transaction in an error, too
-      if (done !== undefined && isDamage(error)) return done.value
+      if (done !== undefined && meetsDamage(this.#db, error)) return done.value
       throw error
     }
   }
@@ -86,7 +87,7 @@ export class KafkaLog implements Log {
         next++
       }
     } catch (error) {
-      if (!isDamage(error)) throw error
+      if (!meetsDamage(this.#db, error)) throw error
     }
     // retention deletes the first ones alone
     if (next === offset && offset < end)

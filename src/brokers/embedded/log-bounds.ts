@@ -1,7 +1,7 @@
 // Hot path: `save`, once a partition and commit.
 import type { Database, Statement } from "bun:sqlite"
 import { crc32 } from "node:zlib"
-import { unlessDamaged } from "../../storage/database-file.ts"
+import { unlessDamaged } from "../../storage/damage.ts"
 import type { PlaceOfRecords } from "./record-checksum.ts"
 
 /*
@@ -96,7 +96,7 @@ export function saveBounds(
 
 /** The bounds of a partition; undefined: they are missing, or not what was written. */
 export const boundsOf = (db: Database, { id, partition }: PlaceOfRecords): PartitionBounds | undefined =>
-  read(() =>
+  read(db, () =>
     db
       .query<BoundsRow, [number, number]>("SELECT * FROM bounds WHERE topic_id = ? AND partition = ?")
       .all(id, partition),
@@ -104,14 +104,14 @@ export const boundsOf = (db: Database, { id, partition }: PlaceOfRecords): Parti
 
 /** Those of all partitions, or a topic's, which are what was written. */
 export const allBounds = (db: Database, topic?: string): PartitionBounds[] =>
-  read(() =>
+  read(db, () =>
     topic === undefined
       ? db.query<BoundsRow, []>("SELECT * FROM bounds").all()
       : db.query<BoundsRow, [string]>("SELECT * FROM bounds WHERE topic = ?").all(topic),
   )
 
-function read(rows: () => BoundsRow[]): PartitionBounds[] {
-  const all = unlessDamaged(rows) ?? []
+function read(db: Database, rows: () => BoundsRow[]): PartitionBounds[] {
+  const all = unlessDamaged(db, rows) ?? []
   return all.flatMap(({ topic_id: id, topic: name, crc, ...bounds }) => {
     const isWritten =
       typeof name === "string" &&

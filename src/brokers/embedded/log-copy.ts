@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite"
 import type { Offsets, UnreadRecords } from "../../kafka-listener/log.ts"
 import { DatabaseCopy } from "../../storage/database-copy.ts"
-import { DamagedFile, logIn } from "../../storage/database-file.ts"
+import { DamagedFile, salvage } from "../../storage/damage.ts"
+import { logIn } from "../../storage/database-file.ts"
 import { createGaps, describeDamage, firstOffsetOf, scan } from "./damage.ts"
 import { prepareBounds, saveBounds, seedOf } from "./log-bounds.ts"
 import { embeddedLayout } from "./embedded-layout.ts"
@@ -41,7 +42,8 @@ export class LogCopy implements Disposable {
   /** @param kind of a rescue, damage is left out @throws HooklineError `no_input` */
   constructor(directory: string, file: string, kind: "backup" | "rescue") {
     this.#kind = kind
-    this.#copy = new DatabaseCopy(logIn(directory), file)
+    const copy = (this.#copy = new DatabaseCopy(logIn(directory), file))
+    if (kind === "rescue") for (const db of [copy.db, copy.reader]) salvage(db)
   }
 
   get source(): DatabaseCopy {

@@ -1,7 +1,8 @@
 import type { LogState } from "../broker.ts"
 import type { JournaledKey, KnownPlace, Record } from "../../pipeline/record.ts"
 import type { MachineTime } from "../../clock/machine-clock.ts"
-import { isDamage, type DatabaseLocation } from "../../storage/database-file.ts"
+import { meetsDamage } from "../../storage/damage.ts"
+import { type DatabaseLocation } from "../../storage/database-file.ts"
 import { KeptClock } from "../../storage/kept-clock.ts"
 import { KeyJournalTable, type KeyUntil } from "../../storage/key-journal.ts"
 import type { PackedBatch } from "./batch.ts"
@@ -111,7 +112,7 @@ export class LogDatabase extends LogFile {
       return isChecked
     } catch (error) {
       // to name the records, if it is theirs
-      if (isDamage(error)) for (const _ of findDamage(this.db, this.location));
+      if (meetsDamage(this.db, error)) for (const _ of findDamage(this.db, this.location));
       throw error
     }
   }

@@ -1,7 +1,8 @@
 // Hot path: `commit`. Measured by `npm run bench`.
 import type { Statement } from "bun:sqlite"
 import type { Record } from "../../pipeline/record.ts"
-import { Damage, type DatabaseLocation, type Layout } from "../../storage/database-file.ts"
+import { Damage } from "../../storage/damage.ts"
+import { type DatabaseLocation, type Layout } from "../../storage/database-file.ts"
 import { DurableDatabase } from "../../storage/durable-database.ts"
 import type { OpenPartition, OpenTopic, RecordEnd } from "./open-partition.ts"
 import { isPlaced, partitionFor } from "../placement.ts"

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite"
-import { Damage, hasTable, pragma, type Layout } from "../../storage/database-file.ts"
+import { Damage } from "../../storage/damage.ts"
+import { hasTable, pragma, type Layout } from "../../storage/database-file.ts"
 import type { StoredRecord } from "../broker.ts"
 import { createBounds, prepareBounds, saveBounds, seedOf } from "./log-bounds.ts"
 import { unpackHeaders } from "./packed-headers.ts"

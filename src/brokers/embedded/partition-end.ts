@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite"
-import { Damage, unlessDamaged } from "../../storage/database-file.ts"
+import { Damage, unlessDamaged } from "../../storage/damage.ts"
 import { boundsOf } from "./log-bounds.ts"
 import { describeNoEnd, endOfRecords, recordsTable } from "./log-tables.ts"
 import type { PartitionRow } from "./partition-rows.ts"
@@ -29,7 +29,7 @@ export function endOf(db: Database, row: PartitionRow, schema: "main" | "source"
 
 /** Whether a partition has a record after an end that its bounds had, and still have. */
 function isBefore(db: Database, row: PartitionRow, end: number, schema: "main" | "source"): boolean {
-  const last = unlessDamaged(() =>
+  const last = unlessDamaged(db, () =>
     db
       .query<{ offset: number | null }, []>(
         `SELECT max(offset) AS offset FROM ${schema}.${recordsTable(row)}`,
@@ -43,4 +43,4 @@ function isBefore(db: Database, row: PartitionRow, end: number, schema: "main" |
 
 /** The same; UNKNOWN_END where it can't be known. */
 export const endOrUnknown = (db: Database, row: PartitionRow, schema?: "source"): End =>
-  unlessDamaged(() => endOf(db, row, schema)) ?? { offset: UNKNOWN_END, position: row.first_position }
+  unlessDamaged(db, () => endOf(db, row, schema)) ?? { offset: UNKNOWN_END, position: row.first_position }

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite"
-import { Damage, pragma, unlessDamaged } from "../../storage/database-file.ts"
+import { Damage, unlessDamaged } from "../../storage/damage.ts"
+import { pragma } from "../../storage/database-file.ts"
 import { allBounds, boundsOf, type Bounds, type PartitionBounds } from "./log-bounds.ts"
 
 /*
@@ -61,7 +62,7 @@ export function partitionRows(db: Database, topic?: string): PartitionRow[] {
   const bounds = allBounds(db, topic)
   const known = new Set(bounds.map(({ id, partition }) => `${id} ${partition}`))
   // bounds stand for lists that can't be read
-  const rows = bounds.length > 0 ? (unlessDamaged(listed) ?? []) : listed()
+  const rows = bounds.length > 0 ? (unlessDamaged(db, listed) ?? []) : listed()
   const others = rows.filter(
     ({ id, partition, name }) => typeof name === "string" && !known.has(`${id} ${partition}`),
   )

@@ -6,13 +6,8 @@ import { exists } from "../../process/paths.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo, TopicRetention } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
 import { Unreadable } from "../../kafka-listener/log.ts"
-import {
-  describeFailure,
-  isDamage,
-  logIn,
-  openForReading,
-  type DatabaseLocation,
-} from "../../storage/database-file.ts"
+import { meetsDamage } from "../../storage/damage.ts"
+import { describeFailure, logIn, openForReading, type DatabaseLocation } from "../../storage/database-file.ts"
 import { allGaps, describeDamage, readBeforeDamage } from "./damage.ts"
 import { firstAt } from "./first-at.ts"
 import type { PartitionEpochs } from "../log-place.ts"
@@ -209,7 +204,7 @@ export class EmbeddedReader implements LogReader {
     try {
       return this.#db.transaction(read)()
     } catch (cause) {
-      if (!isDamage(cause)) throw cause
+      if (!meetsDamage(this.#db, cause)) throw cause
       throw new HooklineError("no_input", describeFailure(cause, this.#location), { cause })
     }
   }

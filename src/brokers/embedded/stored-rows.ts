@@ -1,5 +1,5 @@
 import type { Database, Statement } from "bun:sqlite"
-import { isDamage, unlessDamaged } from "../../storage/database-file.ts"
+import { meetsDamage, unlessDamaged } from "../../storage/damage.ts"
 import { recordColumns, recordsTable, type PlacedRow, type RecordRow } from "./log-tables.ts"
 import { checksumOf, type PlaceOfRecords } from "./record-checksum.ts"
 import { type PartitionRow } from "./partition-rows.ts"
@@ -80,7 +80,7 @@ export class StoredRows implements Disposable {
     limit = SOME_RECORDS,
     before?: PlacedRow,
   ): readonly PlacedRow[] | undefined {
-    const rows = unlessDamaged(() => this.#slices.all(from, end, limit))
+    const rows = unlessDamaged(this.#db, () => this.#slices.all(from, end, limit))
     const isWhole = rows?.every((row, at) => {
       const last = rows[at - 1] ?? before
       const least = at === 0 ? from : rows[at - 1]!.offset + 1
@@ -94,7 +94,7 @@ export class StoredRows implements Disposable {
     using rows = this.#db.prepare<PlacedRow, []>(
       `SELECT ${this.#columns} FROM ${this.#table} ORDER BY offset DESC LIMIT 1`,
     )
-    const row = unlessDamaged(() => rows.get()) ?? undefined
+    const row = unlessDamaged(this.#db, () => rows.get()) ?? undefined
     return row !== undefined && isSound(this.#source, row, 0) ? row : undefined
   }
 
@@ -161,10 +161,10 @@ export class StoredRows implements Disposable {
         }
         return
       } catch (error) {
-        if (!isDamage(error)) throw error
+        if (!meetsDamage(this.#db, error)) throw error
       }
       // none, or one that can't be read
-      if ((unlessDamaged(() => places.get(from, passed)) ?? null) === null) return
+      if ((unlessDamaged(this.#db, () => places.get(from, passed)) ?? null) === null) return
     }
   }
 

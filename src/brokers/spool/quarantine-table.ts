@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite"
 import { crc32 } from "node:zlib"
-import { Damage, hasTable, isDamage } from "../../storage/database-file.ts"
+import { Damage, meetsDamage } from "../../storage/damage.ts"
+import { hasTable } from "../../storage/database-file.ts"
 import type { RecordRow } from "../embedded/log-tables.ts"
 import { checksumOf } from "../embedded/record-checksum.ts"
 import { sizeOfRow } from "../embedded/stored-rows.ts"
@@ -97,7 +98,7 @@ function* rowsUpToDamage(
       yield row
     }
   } catch (error) {
-    if (!isDamage(error)) throw error
+    if (!meetsDamage(db, error)) throw error
     isDamaged = true
   }
   return { isDamaged, last }

@@ -1,4 +1,5 @@
-import { Damage, isDiskFull, pragma, type DatabaseLocation } from "../../storage/database-file.ts"
+import { Damage } from "../../storage/damage.ts"
+import { isDiskFull, pragma, type DatabaseLocation } from "../../storage/database-file.ts"
 import { packBatch, type PackedBatch } from "../embedded/batch.ts"
 import {
   LOG_LAYOUT,

@@ -1,12 +1,8 @@
 import type { Database } from "bun:sqlite"
 import type { UnreadRecords } from "../../kafka-listener/log.ts"
 import { HooklineError } from "../../errors.ts"
-import {
-  describeFailure,
-  isDamage,
-  openForReading,
-  type DatabaseLocation,
-} from "../../storage/database-file.ts"
+import { isDamage, salvage } from "../../storage/damage.ts"
+import { describeFailure, openForReading, type DatabaseLocation } from "../../storage/database-file.ts"
 import { scan } from "../embedded/damage.ts"
 import type { PlacedRow } from "../embedded/log-tables.ts"
 import { endOrUnknown } from "../embedded/partition-end.ts"
@@ -47,6 +43,7 @@ export function rescueSpool(
   progressed: (bytes: number) => void,
 ): RescuedSpool {
   using db = openForReading(location)
+  salvage(db)
   const target = new SpoolDatabase(spoolAt(file))
   try {
     const copied = copyRecords(db, target, progressed)

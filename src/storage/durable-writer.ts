@@ -76,7 +76,7 @@ export class DurableWriter<D extends DurableDatabase> {
     this.#fileWatch = new FileWatch(location, deps.log)
     this.#attempts = new OpeningAttempts(location, deps.log)
     if (deps.unopened === undefined) this.#begin(probe)
-    else this.#failure = this.#failureOf(deps.unopened)
+    else this.#failure = this.#attempts.judged(this.#failureOf(deps.unopened))
     if (this.#failure === undefined) this.#open()
     else this.#setMode("failed")
     this.#tick = setInterval(() => this.#watch(), POLL_MS)

@@ -45,7 +45,7 @@ export class OpeningAttempts {
 
   /** Logs a reason that has changed, or was logged long ago. @returns the failure, which is damage only if that is believed */
   failed(failure: Failure, problem: "can't be written" | "can't be opened yet"): Failure {
-    const judged = this.#judged(failure)
+    const judged = this.judged(failure)
     const { reason, cause } = judged
     const { file, title } = this.#location
     const line = this.#failure.began(reason)
@@ -58,7 +58,8 @@ export class OpeningAttempts {
     return judged
   }
 
-  #judged(failure: Failure): Failure {
+  /** A failure, which is no damage yet where that was not met before. */
+  judged(failure: Failure): Failure {
     const { isDamaged, ...rest } = failure
     if (isDamaged !== true) return failure
     const isMetAgain = steadyMs() - this.#suspectedMs < SUSPECTED_MS

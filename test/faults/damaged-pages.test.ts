@@ -104,7 +104,8 @@ function clusterIdOf(file: string): string {
   return db.query<{ cluster_id: string }, []>("SELECT cluster_id FROM identity").get()!.cluster_id
 }
 
-const RANGE = /topic webhooks, partition 0: the records? (?:from|at) offset (\d+)(?: to (\d+))? can't be read/
+const RANGE =
+  /is damaged \(topic webhooks, partition 0: the records? (?:from|at) offset (\d+)(?: to (\d+))? can't be read/
 
 function rangeIn(text: string): { first: number; last: number } {
   const [, first, last = first] = RANGE.exec(text) ?? []

@@ -6,8 +6,9 @@ import { exists } from "../../process/paths.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo, TopicRetention } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
 import { Unreadable } from "../../kafka-listener/log.ts"
-import { meetsDamage } from "../../storage/damage.ts"
+import { isDamage, ReadError, whyUnread } from "../../storage/damage.ts"
 import { describeFailure, logIn, openForReading, type DatabaseLocation } from "../../storage/database-file.ts"
+import { whyWalUnread } from "../../storage/recovery.ts"
 import { allGaps, describeDamage, readBeforeDamage } from "./damage.ts"
 import { firstAt } from "./first-at.ts"
 import type { PartitionEpochs } from "../log-place.ts"
@@ -39,10 +40,12 @@ type Kept = { readonly [key in "retention" | "retention_bytes"]?: number | undef
 
 /** Owns the file that it reads. */
 export class EmbeddedReader implements LogReader {
-  readonly #db: Database
+  #db: Database
   readonly #location: DatabaseLocation
   readonly #kept: Kept
-  readonly #epochs: EpochsRead
+  #epochs: EpochsRead
+  /** Its disk did not read the file: the next call opens it anew. */
+  #isUnread = false
 
   /** @throws HooklineError `no_input` */
   constructor(location: DatabaseLocation, db = openForReading(location), kept: Kept = {}) {
@@ -68,6 +71,7 @@ export class EmbeddedReader implements LogReader {
   }
 
   async clusterId(): Promise<string | undefined> {
+    this.#reopen()
     return readIdentity(this.#db)
   }
 
@@ -126,6 +130,7 @@ export class EmbeddedReader implements LogReader {
     ranges: readonly OffsetRange[],
     { signal, missed }: { readonly signal: AbortSignal; readonly missed?: (range: OffsetRange) => void },
   ): AsyncIterable<StoredRecord> {
+    this.#reopen()
     const rows = this.#partitionsOf(topic)
     const positions = ranges
       .filter(({ partition }) => partition < rows.length)
@@ -141,6 +146,9 @@ export class EmbeddedReader implements LogReader {
       if (positions.some(({ end }) => !Number.isFinite(end))) yield* follow(positions, slice, signal)
       else if (positions.length === 1) yield* whole(positions[0]!)
       else yield* mergeByTime(positions.map(whole))
+    } catch (error) {
+      this.#isUnread ||= error instanceof ReadError
+      throw error
     } finally {
       for (const { stored } of positions) stored[Symbol.dispose]()
     }
@@ -192,6 +200,8 @@ export class EmbeddedReader implements LogReader {
   /** @param end of what was to be read */
   #damaged({ name: topic, partition }: PartitionRow, cause: Unreadable, end: number): HooklineError {
     const { file, remedy } = this.#location
+    const unread = whyWalUnread(file)
+    if (unread !== undefined) return unread
     const { records } = cause
     const next =
       records.end < end ? `; hookline tail --offset ${partition}:${records.end} continues after them` : ""
@@ -199,12 +209,25 @@ export class EmbeddedReader implements LogReader {
     return new HooklineError("no_input", `${file} is damaged (${what})${next}; ${remedy}`, { cause })
   }
 
+  #reopen(): void {
+    if (!this.#isUnread) return
+    const db = openForReading(this.#location)
+    this.#epochs.close()
+    this.#db.close()
+    this.#db = db
+    this.#epochs = new EpochsRead(db)
+    this.#isUnread = false
+  }
+
   /** Reads as of one moment. @throws HooklineError `no_input` if it meets damage */
   #atOnce<T>(read: () => T): T {
+    this.#reopen()
     try {
       return this.#db.transaction(read)()
-    } catch (cause) {
-      if (!meetsDamage(this.#db, cause)) throw cause
+    } catch (error) {
+      const cause = whyUnread(error, this.#location.file, this.#db)
+      this.#isUnread = cause instanceof ReadError
+      if (!isDamage(cause)) throw cause
       throw new HooklineError("no_input", describeFailure(cause, this.#location), { cause })
     }
   }

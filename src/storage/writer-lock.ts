@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite"
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { type FaultCode, HooklineError } from "../errors.ts"
 import { checkAccessTo, hasWal } from "./check-database.ts"
+import { ReadError, whyUnread } from "./damage.ts"
 import { createPrivateFile, makePrivateDatabase } from "./private-files.ts"
 import {
   checkIsKind,
@@ -37,8 +38,10 @@ export function lockForWriting(location: DatabaseLocation): (isClean?: boolean) 
     db.run("BEGIN EXCLUSIVE")
     checkIsKind(db, lock)
     nameHolder(holderFile)
-  } catch (error) {
+  } catch (thrown) {
+    const error = whyUnread(thrown, location.lockFile, db)
     db?.close()
+    if (error instanceof ReadError) throw error
     if (!isBusy(error)) throw new HooklineError("log_io", describeFailure(error, lock), { cause: error })
     throw locked(location, error)
   }

@@ -21,6 +21,9 @@ interface Neighbour {
   readonly isReader: boolean
 }
 
+/** Pause between reads that fail, shorter than that before a file is opened again. */
+const READS_AGAIN_MS = 250
+
 /** What goes wrong with a machine's disk and its files. */
 export class Faults {
   readonly #world: World
@@ -55,6 +58,15 @@ export class Faults {
     this.#world.after(forMs, () => (this.#slowMs = 0))
   }
 
+  /** Has reads fail, from the n-th that comes now; more than one fail again and again. */
+  failReads(n: number, count: number, forMs: number): void {
+    const isOver = forMs <= 0 || this.#world.nowMs >= this.#healMs
+    this.#machine.disk.model.failReads(n, isOver ? 0 : count)
+    if (isOver) return
+    const againMs = count > 1 ? Math.min(forMs, READS_AGAIN_MS) : forMs
+    this.#world.after(againMs, () => this.failReads(n, count, forMs - againMs))
+  }
+
   fill(leftBytes: number, forMs: number): void {
     const { disk } = this.#machine
     disk.model.limit(disk.usedBytes + leftBytes)
@@ -68,6 +80,7 @@ export class Faults {
     this.crashNow()
     const { model } = this.#machine.disk
     model.fail(1, 0)
+    model.failReads(1, 0)
     model.limit(0)
     for (const neighbour of this.#neighbours) this.#leave(neighbour)
   }

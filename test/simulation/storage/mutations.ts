@@ -60,6 +60,18 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "if (error instanceof WalTruncated) return { ...failure, isTruncated: true }",
   ),
   log(
+    "a WAL that is not read is told from damage",
+    "storage/durable-database.ts",
+    "(whyWalUnread(file) ?? error)",
+    "error",
+  ),
+  log(
+    "damage is believed once it is met again",
+    "storage/opening-attempts.ts",
+    "isMetAgain ? failure :",
+    "true ? failure :",
+  ),
+  log(
     "a busy batch goes back to the front of the queue",
     "clock/deadlines.ts",
     "[...items, ...this.#items]",

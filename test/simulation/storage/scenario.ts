@@ -23,6 +23,7 @@ export type Step = { readonly atMs: number } & (
   | { readonly do: "halt"; readonly call: number; readonly ending: Crash | "thread"; readonly forMs: number }
   | { readonly do: "stall disk"; readonly forMs: number }
   | { readonly do: "slow disk"; readonly ms: number; readonly forMs: number }
+  | { readonly do: "fail reads"; readonly read: number; readonly count: number; readonly forMs: number }
   | { readonly do: "fill disk"; readonly leftBytes: number; readonly forMs: number }
   | { readonly do: "lock" | "read"; readonly file: number; readonly forMs: number }
   | { readonly do: "take files"; readonly how: "remove" | "rename" | "replace"; readonly forMs: number }
@@ -86,6 +87,7 @@ export function scenarioOf(simulation: StorageScenario["simulation"], seed: numb
     steps.push(...Array.from({ length: between(0, 3) }, () => setClock(context)))
   if (simulation === "forward") steps.push(...Array.from({ length: between(0, 6) }, () => peers(context)))
   if (simulation === "log" && one(5)) steps.push(truncateWal(context))
+  if (one(4)) steps.push(...failReads(context))
   return {
     simulation,
     seed,
@@ -219,6 +221,24 @@ const truncateWal = ({ random, between }: Context): Step => ({
   share: random.pick([0, 0.3, 0.6, 0.99]),
   forMs: random.pick([20, 200, 700]),
 })
+
+/** From the n-th on, one that looks like damage, a few, or all of a time; and what has files read: a checkpoint, or an opening. */
+function failReads({ random, between }: Context): Step[] {
+  const atMs = between(0, LASTS_MS - 300)
+  const fails: Step = {
+    atMs,
+    do: "fail reads",
+    read: between(1, random.pick([4, 40])),
+    count: random.pick([1, 3, 1_000_000]),
+    forMs: random.pick([20, 400, 1500]),
+  }
+  const reads = random.pick<Step>([
+    { ...burst(atMs), count: 8, bytes: 300_000, timeoutMs: 1000 },
+    { atMs, do: "fail", call: 1, count: 1 },
+    { atMs, do: "crash", kind: "kill" },
+  ])
+  return [fails, reads]
+}
 
 const remote = ({ random, between }: Context): Step => ({
   atMs: between(0, LASTS_MS - 100),

@@ -181,6 +181,8 @@ export class Trial<S> {
       case "halt":
       case "stall disk":
         return faults.arm(step)
+      case "fail reads":
+        return faults.failReads(step.read, step.count, step.forMs)
       case "slow disk":
         return faults.slow(step.ms, step.forMs)
       case "fill disk":

@@ -5,6 +5,7 @@ import type { Logger } from "../telemetry/log.ts"
 import { warnOfLoose, type DatabaseLocation } from "./database-file.ts"
 import type { DurableDatabase } from "./durable-database.ts"
 import { FileWatch, POLL_MS } from "./file-watch.ts"
+import { warnOfNetwork } from "./lock-holds.ts"
 import { OpeningAttempts, unlessSuspected } from "./opening-attempts.ts"
 import { HeldByReaders, pagesAfter, type PageState } from "./recovery.ts"
 import { threadUrl } from "../process/thread-url.ts"
@@ -146,6 +147,7 @@ export class DurableWriter<D extends DurableDatabase> {
       this.#attempts.failed(failure, "can't be opened yet")
     }
     warnOfLoose(this.#location, this.#deps.log)
+    warnOfNetwork(this.#location, this.#deps.log)
   }
 
   /** A file that is damaged, or was not checked since it was not closed, is checked when it is opened next. */

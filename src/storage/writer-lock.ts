@@ -2,7 +2,8 @@ import { Database } from "bun:sqlite"
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { type FaultCode, HooklineError } from "../errors.ts"
 import { checkAccessTo, hasWal } from "./check-database.ts"
-import { ReadError, whyUnread } from "./damage.ts"
+import { whyUnread } from "./damage.ts"
+import { checkLockHolds } from "./lock-holds.ts"
 import { createPrivateFile, makePrivateDatabase } from "./private-files.ts"
 import {
   checkIsKind,
@@ -37,11 +38,12 @@ export function lockForWriting(location: DatabaseLocation): (isClean?: boolean) 
     db.run("PRAGMA journal_mode = MEMORY")
     db.run("BEGIN EXCLUSIVE")
     checkIsKind(db, lock)
+    checkLockHolds(location)
     nameHolder(holderFile)
   } catch (thrown) {
     const error = whyUnread(thrown, location.lockFile, db)
     db?.close()
-    if (error instanceof ReadError) throw error
+    if (error instanceof HooklineError) throw error
     if (!isBusy(error)) throw new HooklineError("log_io", describeFailure(error, lock), { cause: error })
     throw locked(location, error)
   }

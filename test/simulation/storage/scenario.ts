@@ -118,15 +118,15 @@ function workload({ random, one, between }: Context): Step {
 
 /** Large records with little time. */
 const burst = (atMs: number): Step => ({
+  ...RECORDS,
   atMs,
   do: "publish",
-  topic: TOPICS[0]!,
-  key: 0,
   count: 4,
-  everyMs: 5,
   bytes: 10_000,
   timeoutMs: 100,
 })
+
+const RECORDS = { topic: TOPICS[0]!, key: 0, everyMs: 5 }
 
 const CALLS = [4, 12, 40]
 
@@ -233,7 +233,7 @@ function failReads({ random, between }: Context): Step[] {
     forMs: random.pick([20, 400, 1500]),
   }
   const reads = random.pick<Step>([
-    { ...burst(atMs), count: 8, bytes: 300_000, timeoutMs: 1000 },
+    { ...RECORDS, atMs, do: "publish", count: 8, bytes: 300_000, timeoutMs: 1000 },
     { atMs, do: "fail", call: 1, count: 1 },
     { atMs, do: "crash", kind: "kill" },
   ])

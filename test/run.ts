@@ -47,6 +47,7 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-wrong-answers",
   "log-backup",
   "overload",
+  "read-errors",
   "stalling-disk",
   "surroundings",
 ]

@@ -1,3 +1,5 @@
+import { HooklineError } from "../errors.ts"
+import { ERROR } from "../kafka-protocol/error-codes.ts"
 import { KeptBatches } from "./kept-batches.ts"
 import {
   type CommittedOffset,
@@ -36,14 +38,23 @@ export class LogView {
   /** Batches that consumers will ask for next, by partition and first offset, read while they process the ones before. */
   readonly #ahead = new KeptBatches()
 
-  /** @param damaged called with records that a client asked for, each time */
+  /** The disk has not read the log: it is opened anew for the next request. */
+  #isUnread = false
+  readonly #unread: (reason: string) => void
+
+  /**
+   * @param damaged called with records that a client asked for, each time
+   * @param unread called with the reason where the disk does not read, each time
+   */
   constructor(
     openLog: () => Log,
     counters: SharedCounters,
     damaged: (records: UnreadRecords) => void = () => {},
+    unread: (reason: string) => void = () => {},
   ) {
     this.#openLog = openLog
     this.#damaged = damaged
+    this.#unread = unread
     this.#counters = counters
   }
 
@@ -66,7 +77,30 @@ export class LogView {
 
   /** undefined: it is open. */
   whenOpen(): Promise<void> | undefined {
+    if (this.#isUnread) this.#openAnew()
     return this.#log === undefined ? this.#opened.promise : undefined
+  }
+
+  /** The protocol's code for what kept the log from being read; undefined: the error is another one. */
+  codeOf(thrown: unknown): number | undefined {
+    const error = this.#log?.explain(thrown) ?? thrown
+    if (error instanceof Unreadable) return ERROR.CORRUPT_MESSAGE
+    if (!(error instanceof HooklineError && error.code === "log_io")) return undefined
+    this.#isUnread = true
+    this.#unread(error.message)
+    return ERROR.KAFKA_STORAGE_ERROR
+  }
+
+  #openAnew(): void {
+    this.#isUnread = false
+    if (this.#log === undefined) return
+    try {
+      const log = this.#openLog()
+      this.#log.close()
+      this.#log = log
+    } catch {
+      // the request that reads it says why it can't be read
+    }
   }
 
   /** The log itself, for what needs no keeping. */
@@ -158,7 +192,8 @@ export class LogView {
   #read(of: PartitionOfTopic, offset: number, end: number, maxBytes: number): RecordBatch | undefined {
     try {
       return this.#encode(this.source, of, offset, end, maxBytes)
-    } catch (error) {
+    } catch (thrown) {
+      const error = this.source.explain(thrown)
       const { topic, partition } = of
       if (error instanceof Unreadable) this.#damaged({ topic: topic.name, partition, ...error.records })
       throw error

@@ -1,3 +1,4 @@
+import { steadyMs } from "../clock/clock.ts"
 import { Commits } from "./commits.ts"
 import type { ServedBroker } from "./apis/context.ts"
 import type { GuessLimit } from "./connection.ts"
@@ -9,6 +10,8 @@ import { SharedCounters } from "./shared-counters.ts"
 import type { FromThread, ToThread } from "./thread-messages.ts"
 
 const MOST_NOTED = 1000
+/** Between two lines about a disk that does not read. */
+const UNREAD_MS = 60_000
 /** Groups or offsets named in a log line. */
 const MAX_LISTED = 20
 
@@ -27,6 +30,8 @@ export class ListenerProgram {
   readonly #self: Worker
   readonly #surroundings: Surroundings
   readonly #ports = new Map<number, ListenerPort>()
+  /** When the log last had a line about a disk that does not read. */
+  #unreadMs = Number.NEGATIVE_INFINITY
   /** Records that the log has a line about. */
   readonly #noted = new Set<string>()
   /** From the first message on. */
@@ -95,6 +100,7 @@ export class ListenerProgram {
         () => openLog(directory),
         counters,
         (records) => this.#noteDamage(records),
+        (reason) => this.#noteUnread(reason),
       ),
       commits: new Commits(counters),
       groups: new Groups({
@@ -173,6 +179,14 @@ export class ListenerProgram {
       { file, topic, partition, first_offset: first, end_offset: end },
       `${file} is damaged: Kafka clients that read these records get CORRUPT_MESSAGE; ${remedy}`,
     )
+  }
+
+  #noteUnread(reason: string): void {
+    const { log: file } = this.#files
+    const nowMs = steadyMs()
+    if (nowMs - this.#unreadMs < UNREAD_MS) return
+    this.#unreadMs = nowMs
+    this.#write("error", { file, reason }, "Kafka clients get KAFKA_STORAGE_ERROR, and ask again")
   }
 
   readonly #failed = (err: unknown): void =>

@@ -1,12 +1,12 @@
 import { Database, type Statement } from "bun:sqlite"
-import { DamagedFile, isDamage, isOfRead, ReadError, whyUnread } from "./damage.ts"
+import { DamagedFile, isOfRead, ReadError } from "./damage.ts"
 import { openDurably, pragma, type DatabaseLocation, type Layout } from "./database-file.ts"
 import { OpenFiles, WalChanged } from "./open-files.ts"
 import {
   checkpoint,
   closeFailed,
   closeWithoutCheckpoint,
-  whyWalUnread,
+  whyNotRead,
   type Checkpointed,
   type CheckpointMode,
 } from "./recovery.ts"
@@ -115,9 +115,7 @@ export abstract class DurableDatabase {
   whyFailed(thrown: unknown): unknown {
     const { whyTruncated } = this.files
     if (whyTruncated !== undefined) return whyTruncated
-    const { file } = this.location
-    const error = whyUnread(thrown, file, this.db)
-    return isDamage(error) ? (whyWalUnread(file) ?? error) : error
+    return whyNotRead(thrown, this.db) ?? thrown
   }
 
   /** Closes the file after an operation failed. */

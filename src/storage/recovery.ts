@@ -1,6 +1,6 @@
 import { constants, Database, SQLiteError } from "bun:sqlite"
 import { closeSync, fsyncSync, openSync, readvSync, writevSync } from "node:fs"
-import { ReadError, whyUnread } from "./damage.ts"
+import { isDamage, ReadError, whyUnread } from "./damage.ts"
 import { WalChanged } from "./open-files.ts"
 
 /*
@@ -68,7 +68,7 @@ export function rewriteWal(file: string): void {
 }
 
 /** What keeps a database's WAL from being read; undefined: it can be read, or there is none. */
-export function whyWalUnread(file: string): ReadError | undefined {
+function whyWalUnread(file: string): ReadError | undefined {
   const path = `${file}-wal`
   let wal: number | undefined
   try {
@@ -81,6 +81,13 @@ export function whyWalUnread(file: string): ReadError | undefined {
   } finally {
     if (wal !== undefined) closeSync(wal)
   }
+}
+
+/** What kept a connection that is open from reading; undefined: the error is of something else, or the file is damaged. */
+export function whyNotRead(error: unknown, db: Database): ReadError | undefined {
+  const why = whyUnread(error, db.filename, db)
+  if (why instanceof ReadError) return why
+  return isDamage(why) ? whyWalUnread(db.filename) : undefined
 }
 
 /** The bytes of a file, in memory that is used again. */

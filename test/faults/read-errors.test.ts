@@ -1,8 +1,12 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { join } from "node:path"
+import { packBatch } from "../../src/brokers/embedded/batch.ts"
+import { LogDatabase } from "../../src/brokers/embedded/log-database.ts"
 import { readTopic } from "../../src/brokers/read-topic.ts"
 import { EmbeddedReader } from "../../src/brokers/embedded/reader.ts"
 import { spoolAt } from "../../src/brokers/spool/spool-database.ts"
+import { logIn } from "../../src/storage/database-file.ts"
+import { endingWithThisProcess, runToEnd } from "../support/child.ts"
 import { canModelDisks, compileDiskModel, orderedDisk } from "../support/disk-model.ts"
 import { fault, onLog, type Destination } from "../support/fault.ts"
 import { eventsIn } from "../support/findings.ts"
@@ -12,6 +16,8 @@ import { freePort } from "../support/ports.ts"
 
 setDefaultTimeout(300_000)
 
+/** KAFKA_STORAGE_ERROR, upon which clients try again. */
+const STORAGE_ERROR = 56
 const TOPIC = "webhooks"
 /** Hookline tries it again every half second. */
 const LASTS_MS = 4000
@@ -89,3 +95,36 @@ describe.skipIf(!canModelDisks()).each(SUBJECTS)(
     })
   },
 )
+
+describe.skipIf(!canModelDisks())("a log whose disk answers no read", () => {
+  test.each([
+    ["in its database", true],
+    ["in its WAL", false],
+  ])("is not damaged to who reads it, %s, and is read again once it does", async (_, isClosed) => {
+    const directory = folder.make(isClosed ? "closed" : "open")
+    const log = new LogDatabase(logIn(directory))
+    const records = Array.from({ length: 40 }, () => ({ topic: "t", value: Buffer.alloc(10_000, 1) }))
+    log.commit(packBatch(records.map((record) => ({ record }))), Date.now())
+    if (isClosed) log.close()
+    const disk = orderedDisk(library!, `${directory}.orders`, directory)
+    const { status, stdout, stderr } = await runToEnd(
+      endingWithThisProcess(
+        process.execPath,
+        join(import.meta.dir, "../support/reading-program.ts"),
+        directory,
+        library!,
+        `${directory}.orders`,
+      ),
+      { env: { ...process.env, ...disk.env } },
+    )
+    if (!isClosed) log.close()
+    expect([status, stderr]).toEqual([0, ""])
+    const { during, after } = JSON.parse(stdout) as { during: unknown; after: unknown }
+    expect(during).toEqual({
+      tailed: expect.stringMatching(/^log_io .*its disk answers with a read error/),
+      fetched: STORAGE_ERROR,
+      reasons: [expect.stringContaining("its disk answers with a read error")],
+    })
+    expect(after).toEqual({ tailed: 40, fetched: 40, reasons: [] })
+  })
+})

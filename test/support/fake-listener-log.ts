@@ -24,6 +24,10 @@ export class FakeLog implements Log {
 
   close(): void {}
 
+  explain(error: unknown): unknown {
+    return error
+  }
+
   atOnce<T>(read: () => T): T {
     return read()
   }

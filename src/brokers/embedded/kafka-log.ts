@@ -9,8 +9,9 @@ import {
   type Placed,
   type TopicOfLog,
 } from "../../kafka-listener/log.ts"
-import { meetsDamage } from "../../storage/damage.ts"
+import { Damage, meetsDamage } from "../../storage/damage.ts"
 import { logIn, openForReading } from "../../storage/database-file.ts"
+import { whyNotRead } from "../../storage/recovery.ts"
 import { readBeforeDamage } from "./damage.ts"
 import { firstAt } from "./first-at.ts"
 import { EpochsRead } from "./log-epochs.ts"
@@ -48,6 +49,10 @@ export class KafkaLog implements Log {
     for (const { statement } of this.#sources.values()) statement.finalize()
     this.#epochs.close()
     this.#db.close(true)
+  }
+
+  explain(error: unknown): unknown {
+    return whyNotRead(error instanceof Unreadable ? new Damage(error.message) : error, this.#db) ?? error
   }
 
   /** The WAL's index is searched once for all that is read meanwhile. */

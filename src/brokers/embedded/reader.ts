@@ -6,9 +6,9 @@ import { exists } from "../../process/paths.ts"
 import type { LogReader, OffsetRange, StoredRecord, TimeRange, TopicInfo, TopicRetention } from "../broker.ts"
 import { mergeByTime } from "../merge-by-time.ts"
 import { Unreadable } from "../../kafka-listener/log.ts"
-import { isDamage, ReadError, whyUnread } from "../../storage/damage.ts"
+import { Damage, isDamage, ReadError } from "../../storage/damage.ts"
 import { describeFailure, logIn, openForReading, type DatabaseLocation } from "../../storage/database-file.ts"
-import { whyWalUnread } from "../../storage/recovery.ts"
+import { whyNotRead } from "../../storage/recovery.ts"
 import { allGaps, describeDamage, readBeforeDamage } from "./damage.ts"
 import { firstAt } from "./first-at.ts"
 import type { PartitionEpochs } from "../log-place.ts"
@@ -200,7 +200,7 @@ export class EmbeddedReader implements LogReader {
   /** @param end of what was to be read */
   #damaged({ name: topic, partition }: PartitionRow, cause: Unreadable, end: number): HooklineError {
     const { file, remedy } = this.#location
-    const unread = whyWalUnread(file)
+    const unread = whyNotRead(new Damage(cause.message), this.#db)
     if (unread !== undefined) return unread
     const { records } = cause
     const next =
@@ -225,7 +225,7 @@ export class EmbeddedReader implements LogReader {
     try {
       return this.#db.transaction(read)()
     } catch (error) {
-      const cause = whyUnread(error, this.#location.file, this.#db)
+      const cause = whyNotRead(error, this.#db) ?? error
       this.#isUnread = cause instanceof ReadError
       if (!isDamage(cause)) throw cause
       throw new HooklineError("no_input", describeFailure(cause, this.#location), { cause })

@@ -36,6 +36,7 @@ import {
  *   version unknown             UNSUPPORTED_VERSION in the nearest version, of ApiVersions in version 0 (KIP-511)
  *   client is not authenticated ILLEGAL_SASL_STATE
  *   body is not of the version  INVALID_REQUEST
+ *   the disk does not read      KAFKA_STORAGE_ERROR, and it is logged; clients try again
  *   a fault                     UNKNOWN_SERVER_ERROR, and it is logged
  */
 
@@ -133,11 +134,16 @@ export async function answer(frame: Buffer, serving: Serving): Promise<readonly 
     response = await one.serve(request as never, { ...serving, version, clientId })
   } catch (error) {
     if (error instanceof NoAnswer) throw error
-    const isMalformed = error instanceof Malformed
-    if (!isMalformed) serving.failed(error)
-    response = failure(one.api, isMalformed ? ERROR.INVALID_REQUEST : ERROR.UNKNOWN_SERVER_ERROR)
+    response = failure(one.api, codeOf(error, serving))
   }
   return respond(one.api, version, correlationId, response)
+}
+
+function codeOf(error: unknown, { log, failed }: Serving): number {
+  if (error instanceof Malformed) return ERROR.INVALID_REQUEST
+  const code = log.codeOf(error)
+  if (code === undefined) failed(error)
+  return code ?? ERROR.UNKNOWN_SERVER_ERROR
 }
 
 function respond(api: Api, version: number, correlationId: number, response: object): readonly Buffer[] {

@@ -1,7 +1,6 @@
 // Hot path: every record that a consumer reads.
 import { steadyMs } from "../../clock/clock.ts"
 import type { CommitWait } from "../commits.ts"
-import { Unreadable } from "../log.ts"
 import type { LogView, PartitionOfTopic } from "../log-view.ts"
 import type { ClientTopic } from "../topics.ts"
 import { ERROR } from "../../kafka-protocol/error-codes.ts"
@@ -86,8 +85,9 @@ class Reading {
         try {
           return this.#partition(topic, asked)
         } catch (error) {
-          if (error instanceof Unreadable) return this.#failed(asked.partition, ERROR.CORRUPT_MESSAGE)
-          throw error
+          const code = this.#log.codeOf(error)
+          if (code === undefined) throw error
+          return this.#failed(asked.partition, code)
         }
       }),
     }

@@ -1,4 +1,5 @@
-import { Unreadable, type Log, type Offsets, type PartitionOf, type Placed } from "../log.ts"
+import type { Log, Offsets, PartitionOf, Placed } from "../log.ts"
+import type { LogView } from "../log-view.ts"
 import { ERROR } from "../../kafka-protocol/error-codes.ts"
 import type { ResponseOf } from "../../kafka-protocol/fields.ts"
 import { ListOffsets, OffsetForLeaderEpoch } from "../../kafka-protocol/messages.ts"
@@ -28,7 +29,7 @@ export const listOffsets = served(ListOffsets, ({ topics }, { log }) => {
           if (timestamp < EARLIEST_PENDING_UPLOAD)
             return { partitionIndex, errorCode: ERROR.UNSUPPORTED_VERSION }
           const of = topic && { topic, partition: partitionIndex }
-          return unlessUnreadable(partitionIndex, () => {
+          return unlessUnreadable(log, partitionIndex, () => {
             const offsets = of && log.offsets(of)
             if (offsets === undefined) return { partitionIndex, errorCode: ERROR.UNKNOWN_TOPIC_OR_PARTITION }
             const found = find(log.source, of!, offsets, timestamp)
@@ -42,12 +43,13 @@ export const listOffsets = served(ListOffsets, ({ topics }, { log }) => {
 })
 
 /** Records that can't be read have no place in an answer. */
-function unlessUnreadable(partitionIndex: number, list: () => Listed): Listed {
+function unlessUnreadable(log: LogView, partitionIndex: number, list: () => Listed): Listed {
   try {
     return list()
   } catch (error) {
-    if (error instanceof Unreadable) return { partitionIndex, errorCode: ERROR.CORRUPT_MESSAGE }
-    throw error
+    const errorCode = log.codeOf(error)
+    if (errorCode === undefined) throw error
+    return { partitionIndex, errorCode }
   }
 }
 

@@ -61,9 +61,9 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   ),
   log(
     "a WAL that is not read is told from damage",
-    "storage/durable-database.ts",
-    "(whyWalUnread(file) ?? error)",
-    "error",
+    "storage/recovery.ts",
+    "isDamage(why) ? whyWalUnread(db.filename) : undefined",
+    "undefined",
   ),
   log(
     "damage is believed once it is met again",

@@ -51,7 +51,7 @@ export interface Log {
   /** The leader epoch of the newest records (KIP-320). Each opening of the log begins another. */
   readonly epoch: number
   close(): void
-  /** What an error of its methods stands for: HooklineError `log_io` of a disk that does not read, which another opening may. */
+  /** Returns what an error of its methods stands for: HooklineError `log_io` of a disk that does not read, which another opening may. */
   explain(error: unknown): unknown
   /** Has all that is read meanwhile be as of one moment. */
   atOnce<T>(read: () => T): T

@@ -13,7 +13,7 @@ import { HooklineError } from "../errors.ts"
 
 /** Pages of a database are not what was written to them. Until a restart nothing is read from it or written to it. */
 export class DamagedFile extends HooklineError {
-  /** What is damaged: `topic webhooks, partition 0: …` */
+  /** The damaged part: `topic webhooks, partition 0: …` */
   readonly what: string
 
   constructor(

@@ -67,7 +67,7 @@ export function rewriteWal(file: string): void {
   }
 }
 
-/** What keeps a database's WAL from being read; undefined: it can be read, or there is none. */
+/** The error that keeps a database's WAL from being read; undefined: it can be read, or there is none. */
 function whyWalUnread(file: string): ReadError | undefined {
   const path = `${file}-wal`
   let wal: number | undefined
@@ -83,7 +83,7 @@ function whyWalUnread(file: string): ReadError | undefined {
   }
 }
 
-/** What kept a connection that is open from reading; undefined: the error is of something else, or the file is damaged. */
+/** The read error that an error of an open connection stands for; undefined: the error is of something else, or the file is damaged. */
 export function whyNotRead(error: unknown, db: Database): ReadError | undefined {
   const why = whyUnread(error, db.filename, db)
   if (why instanceof ReadError) return why

@@ -222,7 +222,7 @@ const truncateWal = ({ random, between }: Context): Step => ({
   forMs: random.pick([20, 200, 700]),
 })
 
-/** From the n-th on, one that looks like damage, a few, or all of a time; and what has files read: a checkpoint, or an opening. */
+/** Reads that fail from the n-th on, one that looks like damage, a few, or all of a time; and what has files read: a checkpoint, or an opening. */
 function failReads({ random, between }: Context): Step[] {
   const atMs = between(0, LASTS_MS - 300)
   const fails: Step = {

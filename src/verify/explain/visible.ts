@@ -46,7 +46,7 @@ function decode(bytes: Uint8Array): string {
   for (let from = 0; from < bytes.length;) {
     let at = from
     while (at < bytes.length && utf8Length(bytes, at) > 0) at += utf8Length(bytes, at)
-    shown += text.toString("utf8", from, at).replace(SHAPELESS, sign)
+    shown += text.subarray(from, at).toString().replace(SHAPELESS, sign)
     if (at < bytes.length) shown += `⟨0x${bytes[at]!.toString(16).toUpperCase().padStart(2, "0")}⟩`
     from = at + 1
   }

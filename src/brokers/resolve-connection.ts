@@ -4,12 +4,12 @@ import type { Problems } from "../config/file/problems.ts"
 import { camelCase } from "../message.ts"
 import type { OptionSet } from "../config/options/option.ts"
 import { resolveSection, type Found, type Resolved } from "../config/options/resolve.ts"
-import { defineSection, type Section } from "../config/options/section.ts"
-import type { ConnectionKind } from "./define-connection.ts"
+import { defineSection } from "../config/options/section.ts"
+import { deliveryTimeout, type ConnectionKind, type ConnectionOptions } from "./define-connection.ts"
 import { fileKinds, kindNamed, type ConnectionKindName } from "./registry.ts"
 
 /** A connection whose keys were read; `kind` is undefined where they do not determine it. */
-export interface ResolvedConnection extends Resolved<OptionSet> {
+export interface ResolvedConnection extends Resolved<ConnectionOptions> {
   readonly kind: ConnectionKind | undefined
 }
 
@@ -30,7 +30,7 @@ export function resolveConnection(
   const [kind, ...others] = named === undefined || kinds.includes(named) ? kinds : [named]
   const home = found.section ? placeOf(found.section) : { line: "code" as const, section: found.address }
   if (kind !== undefined && others.length === 0) {
-    const resolved = resolveSection(kind as Section, found, problems, (key) => keyOfOthers(key, kind))
+    const resolved = resolveSection(kind, found, problems, (key) => keyOfOthers(key, kind))
     return { ...resolved, kind }
   }
   const distinct = fileKinds.map(({ key }) => key!)
@@ -57,12 +57,15 @@ function keyOfOthers(key: string, kind: ConnectionKind): string | undefined {
 export const CONNECTION_OPTIONS: OptionSet = Object.assign({}, ...fileKinds.map(({ options }) => options))
 
 /** For a connection of unknown kind: known keys are checked, and none is required. */
-const ANY: Section = defineSection<OptionSet>({
-  ...(fileKinds[0] as Section),
-  options: Object.fromEntries(
-    Object.entries(CONNECTION_OPTIONS).map(([key, option]) => [
-      key,
-      { ...option, presence: "optional" as const },
-    ]),
-  ),
+const ANY = defineSection<ConnectionOptions>({
+  ...fileKinds[0]!,
+  options: {
+    ...Object.fromEntries(
+      Object.entries(CONNECTION_OPTIONS).map(([key, option]) => [
+        key,
+        { ...option, presence: "optional" as const },
+      ]),
+    ),
+    delivery_timeout: deliveryTimeout,
+  },
 })

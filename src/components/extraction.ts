@@ -1,6 +1,6 @@
 // Hot path: every event of a pipeline with a Filter or a Router passes here.
 import { type Message } from "../message.ts"
-import { text, WrongValue } from "../config/options/option-types.ts"
+import { custom, text, WrongValue } from "../config/options/option-types.ts"
 import type { Declared, Parsed } from "../config/options/option.ts"
 import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/tokens.ts"
 import { toText } from "../json/name.ts"
@@ -23,7 +23,7 @@ export function valueOption<D extends Declared & { form: string; accepts: (text:
   const option = text(declared)
   const fromCode = (given: string | EventFunction): string | EventFunction =>
     typeof given === "function" ? given : option.fromCode(given)
-  return { ...option, fromCode } as unknown as Parsed<string | EventFunction, D>
+  return custom(declared.form, declared, (value, context) => option.parse(value, context), fromCode)
 }
 
 /** Reads what a function of the user's returns; null is no value. Anything but bytes or text is a fault. */

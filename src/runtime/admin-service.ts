@@ -8,7 +8,7 @@ import { captureOf } from "../config/sections/admin.ts"
 import type { ActivitySample } from "../admin/history.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
-import { notJudged, type SourceLimits } from "../verify/explanation.ts"
+import { notJudged } from "../verify/explanation.ts"
 import { extensions, sectionLists } from "../extensions/registry.ts"
 import { describeChanges } from "./configuration-diff.ts"
 import { explainRequest, urlAsTakenBy, verificationsOf } from "./explain-request.ts"
@@ -112,7 +112,7 @@ function pipelinesOf({ plan, listening }: Running): PipelineInfo[] {
     const { connection, topic } = pipeline.sink.values as { connection?: string; topic?: string }
     const sender = senderOf(pipeline.processors)
     const url = urls.get(pipeline.id) ?? ""
-    const path = String(pipeline.source.values["path"])
+    const { path, max_body_bytes, content_types, rate_limit } = pipeline.source.values
     return {
       id: pipeline.id,
       provider: sender?.name,
@@ -124,7 +124,7 @@ function pipelinesOf({ plan, listening }: Running): PipelineInfo[] {
         const host = url === "" ? "localhost" : new URL(url).host
         return urlAsTakenBy(pipeline, new Headers({ host }), path)
       },
-      limits: pipeline.source.values as unknown as SourceLimits,
+      limits: { max_body_bytes, content_types, rate_limit },
       connection: connection ?? first,
       topic: topic ?? "",
       event: sender?.event ?? {},

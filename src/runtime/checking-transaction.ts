@@ -2,8 +2,6 @@ import type { Acquired, Connection } from "../brokers/define-connection.ts"
 import { MemoryLog } from "../brokers/memory/log.ts"
 import { steadyMs } from "../clock/clock.ts"
 import type { Place, Problems } from "../config/file/problems.ts"
-import type { OptionSet } from "../config/options/option.ts"
-import type { Resolved } from "../config/options/resolve.ts"
 import { DedupeKeys } from "../dedupe/dedupe-keys.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
 import type { Location } from "../dedupe/location.ts"
@@ -19,9 +17,9 @@ import { SILENT } from "./warning-log.ts"
 
 /** The options of a part of the configuration, and the places of its problems. */
 interface CheckedPart {
-  readonly options: OptionSet
+  readonly options: object
   readonly home: Place
-  readonly where: (key: string) => Place
+  where(key: string): Place
 }
 
 interface CheckingOptions {
@@ -53,12 +51,8 @@ export class CheckingTransaction implements PlanTransaction {
   }
 
   /** Lets a part be opened, whose options are right; others are left out. @param by what the plan has of it */
-  allow<O extends OptionSet>(
-    by: object,
-    options: O,
-    { home, where }: Pick<Resolved<O>, "home" | "where">,
-  ): void {
-    this.#parts.set(by, { options, home, where: (key) => where(key as keyof O & string) })
+  allow(by: object, options: object, { home, where }: Omit<CheckedPart, "options">): void {
+    this.#parts.set(by, { options, home, where })
   }
 
   acquire<T>({ name, open, close }: ResourceSpec<T>): T {

@@ -1,7 +1,7 @@
 import { blank, message, named, setting, type Message } from "../../message.ts"
 import { enumerate } from "../../words.ts"
 import { oncePerSet, optionsIn, type OptionSet, type Relations } from "./option.ts"
-import type { Checking, Section } from "./section.ts"
+import type { Checking } from "./section.ts"
 
 /*
  * How options of a section depend on each other: declared with them, checked here, and rendered in docs/reference.md.
@@ -21,7 +21,7 @@ export function only<O extends OptionSet>(
 }
 
 /** Reports options that are given where they have no effect, missing where they are required, or in conflict. */
-export function checkRelations({ options }: Section, checking: Checking<OptionSet>): void {
+export function checkRelations(options: OptionSet, checking: Checking<OptionSet>): void {
   const { values, isGiven, wrong, warn } = checking
   const unmetOf = (key: string) => {
     const { only: conditions } = options[key]!.relations

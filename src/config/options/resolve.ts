@@ -74,29 +74,29 @@ export function resolveSection<O extends OptionSet>(
   problems: Problems,
   strange?: (key: string) => Message | undefined,
 ): Resolved<O> {
-  const reader = new SectionReader(section as Section, found, problems)
+  const reader = new SectionReader(section, found, problems)
   reader.reportUnknown(strange)
   reader.read()
-  checkRelations(section as Section, reader)
-  section.check?.(reader as unknown as Checking<O>)
-  return reader as unknown as Resolved<O>
+  checkRelations(section.options, reader)
+  section.check?.(reader)
+  return reader
 }
 
 /** Reads one section. What `Resolved` has is bound, so that callers may destructure or spread it. */
-class SectionReader implements Resolved<OptionSet> {
+class SectionReader<O extends OptionSet> implements Resolved<O>, Checking<O> {
   readonly home: Place
   /** One object for all sections without any given option. */
-  values: OptionValues
-  readonly #section: Section
+  values: Partial<Values<O>>
+  readonly #section: Section<O>
   readonly #found: Found
   readonly #problems: Problems
   #isSound = true
 
-  constructor(section: Section, found: Found, problems: Problems) {
+  constructor(section: Section<O>, found: Found, problems: Problems) {
     this.#section = section
     this.#found = found
     this.#problems = problems
-    this.values = defaultsOf(section.options, found.baseDir)
+    this.values = defaultsOf(section.options, found.baseDir) as Partial<Values<O>>
     this.home = found.section
       ? placeOf(found.section)
       : { line: found.inCode && "code", section: found.address }

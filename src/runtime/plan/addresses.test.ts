@@ -30,7 +30,10 @@ function keyOf(a: PlannedAddress, b: PlannedAddress): string | undefined {
   if (a.port !== b.port || (!isSameHost && ![a.host, b.host].some((host) => EVERY.includes(host))))
     return undefined
   if (a.key !== undefined || b.key !== undefined) return b.key ?? "port"
-  if (x["path"] !== undefined && encodeURI(decodeURI(x["path"])) === encodeURI(decodeURI(String(y["path"]))))
+  if (
+    x["path"] !== undefined &&
+    encodeURI(decodeURI(String(x["path"]))) === encodeURI(decodeURI(String(y["path"])))
+  )
     return "path"
   if (!isSameHost) return "host"
   return ["tls_certificate", "tls_client_ca"].find((key) => x[key] !== y[key])

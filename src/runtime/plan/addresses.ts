@@ -3,7 +3,7 @@ import { lookup } from "node:dns/promises"
 import { isIP } from "node:net"
 import { within } from "../../clock/clock.ts"
 import type { Steps } from "../../clock/slices.ts"
-import type { Problems } from "../../config/file/problems.ts"
+import type { Place, Problems } from "../../config/file/problems.ts"
 import type { OptionSet } from "../../config/options/option.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import { hostKey, isInUse, pathKey, type EndpointOptions } from "../../addresses/endpoint.ts"
@@ -11,11 +11,18 @@ import { HooklineError, OptionError } from "../../errors.ts"
 import { checkFree } from "../../http/listener.ts"
 import type { ResolvedDraft } from "./resolved-draft.ts"
 
+/** The section that an address is of. */
+interface AddressOwner extends Pick<Resolved<OptionSet>, "isSound" | "home"> {
+  readonly values: { readonly [key: string]: unknown }
+  isGiven(key: string): boolean
+  where(key: string): Place
+}
+
 /** An address that is listened on. */
 export interface PlannedAddress extends EndpointOptions {
   /** `pipeline "payments"` */
   readonly title: () => string
-  readonly owner: Resolved<OptionSet>
+  readonly owner: AddressOwner
   /** Its option that may be off. Absent: a pipeline's, which has `host` and `port`, and shares them with others. */
   readonly key?: string
   /** Whether a start continues while another program has it. */
@@ -28,7 +35,7 @@ export function* addressesOf({ pipelines, connections, admin }: ResolvedDraft): 
   for (const { id, source } of pipelines) {
     yield
     if (source === undefined) continue
-    const { host, port } = source.values as unknown as EndpointOptions
+    const { host, port } = source.values
     ofPipelines.push({
       host: String(host),
       port,
@@ -44,7 +51,7 @@ export function* addressesOf({ pipelines, connections, admin }: ResolvedDraft): 
           {
             ...listen,
             title: () => "the admin listener",
-            owner: admin as unknown as Resolved<OptionSet>,
+            owner: admin,
             key: "listen",
           },
         ]
@@ -182,7 +189,7 @@ function report(other: PlannedAddress, one: PlannedAddress, problems: Problems):
   problems.add(one.owner.where(key), `${text} ${other.title()} (${problems.locate(place)}); ${advice}`)
 }
 
-const pathOf = ({ values: { path } }: Resolved<OptionSet>): string | undefined =>
+const pathOf = ({ values: { path } }: AddressOwner): string | undefined =>
   typeof path === "string" ? pathKey(path) : undefined
 
 const EVERY_HOST = ["0.0.0.0", "::"]

@@ -18,6 +18,7 @@ import {
   type PlannedPipeline,
 } from "./plan.ts"
 import type { Connection } from "../../brokers/define-connection.ts"
+import { plannedConnection } from "./planned-parts.ts"
 import { planOnly } from "./plan-only.ts"
 import { checkForward } from "./forwards.ts"
 import { resolveProviders } from "./providers.ts"
@@ -48,7 +49,8 @@ export function planPipeline(configuration: ConfigurationFile, id: string): Plan
     const around = { baseDir, defined }
     const fileDefaults = resolveDefaults(draft, defined, problems)
     const [pipeline] = atOnce(resolvePipelines({ ...draft, pipelines: [], around, fileDefaults, problems }))
-    return pipeline as unknown as PlannedPipeline
+    const { source, sink, ...rest } = pipeline!
+    return { ...rest, source: source!, sink: sink! }
   })
 }
 
@@ -141,9 +143,7 @@ export function planConnection(draft: Draft, id: string): Connection {
   if (!connectionIds(draft).includes(id))
     throw new HooklineError("usage", `unknown connection ${JSON.stringify(id)}`)
   const concerns = (kind: string, name: string | undefined): boolean => kind === "connection" && name === id
-  return planOnly(
-    draft.configuration,
-    concerns,
-    (problems) => resolveConnectionOf(draft, id, problems) as unknown as Connection,
+  return planOnly(draft.configuration, concerns, (problems) =>
+    plannedConnection(resolveConnectionOf(draft, id, problems)),
   )
 }

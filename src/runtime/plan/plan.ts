@@ -6,19 +6,14 @@ import {
   type ResolvedConnection,
 } from "../../brokers/resolve-connection.ts"
 import { Problems } from "../../config/file/problems.ts"
-import { checkDefaults, resolveSection, type Found } from "../../config/options/resolve.ts"
+import { checkDefaults, resolveSection, soundValues, type Found } from "../../config/options/resolve.ts"
 import type { FileSection } from "../../config/file/configuration-file.ts"
 import { TRACES } from "../../config/sections/traces.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
 import { removedFromService, SERVICE } from "../../config/sections/service.ts"
 import { inSteps, type Steps } from "../../clock/slices.ts"
 import { answering } from "../../process/regular-file.ts"
-import {
-  resolvePipelines,
-  sectionsByComponent,
-  type ResolvedPart,
-  type ResolvedPipeline,
-} from "./resolve-pipelines.ts"
+import { resolvePipelines, sectionsByComponent, type ResolvedPipeline } from "./resolve-pipelines.ts"
 import { unchangedPipelines } from "./unchanged.ts"
 import {
   checkConnections,
@@ -41,7 +36,8 @@ import { checkSections, plannedExtensions, resolveNamed, resolveSections } from 
 import { checkRouting } from "./routing-checks.ts"
 import { checkSenders, withSenderDefaults } from "./sender-defaults.ts"
 import { checkInPipelines } from "./check-in-pipelines.ts"
-import type { Draft, Plan, PlannedPipeline } from "./draft.ts"
+import type { Draft, Plan } from "./draft.ts"
+import { plannedConnection, plannedPipeline } from "./planned-parts.ts"
 
 export type { Draft, Plan, Planned, PlannedForward, PlannedHandler, PlannedPipeline } from "./draft.ts"
 
@@ -204,38 +200,20 @@ export function* planOf(resolved: ResolvedDraft): Steps<Plan> {
   const addresses = yield* addressesOf(resolved)
   yield* lookedUp(addresses.map(({ host }) => host))
   const plannedPipelines = yield* inSteps(pipelines, plannedPipeline)
-  const plan = {
-    connections: new Map(Array.from(connections, ([id, { kind, values }]) => [id, { kind, values }])),
+  return {
+    connections: new Map(Array.from(connections, ([id, it]) => [id, plannedConnection(it)])),
     pipelines: plannedPipelines,
     extensions: plannedExtensions(resolved, plannedPipelines),
-    forwards: Array.from(forwards, ([id, { values }]) => ({ id, values })),
+    forwards: Array.from(forwards, ([id, it]) => ({ id, values: soundValues(it)! })),
     handlers: draft.handlers ?? [],
     ports: new Set(addresses.map(({ port }) => port)),
     baseDir,
     draft,
-    admin: admin.values,
-    traces: traces.values,
-    service: service.values,
+    admin: soundValues(admin)!,
+    traces: soundValues(traces)!,
+    service: soundValues(service)!,
   }
-  return plan as unknown as Plan
 }
-
-const plannedPipeline = ({
-  id,
-  source,
-  processors,
-  sink,
-  planned: before,
-}: ResolvedPipeline): PlannedPipeline =>
-  before ??
-  ({
-    id,
-    source: planned(source!),
-    processors: processors.map((it) => (typeof it === "function" ? it : planned(it))),
-    sink: planned(sink!),
-  } as unknown as PlannedPipeline)
-
-const planned = ({ component, values }: ResolvedPart) => ({ component, values })
 
 /**
  * Resolves a draft to a plan.

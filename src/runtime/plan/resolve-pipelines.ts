@@ -165,7 +165,7 @@ function fromFile(id: string, declared: FilePipeline, reading: Reading): Resolve
 /** Listed once, since a file may have thousands of pipelines. */
 function ofKind<K extends ComponentKind>(kind: K, registry: readonly Component[]): readonly Component<K>[] {
   const byKind = BY_KIND.getOrInsertComputed(registry, () => Map.groupBy(registry, (it) => it.kind))
-  return (byKind.get(kind) ?? []) as unknown as readonly Component<K>[]
+  return (byKind.get(kind) ?? []) as readonly Component<K>[]
 }
 
 const BY_KIND = new WeakMap<readonly Component[], ReadonlyMap<ComponentKind, readonly Component[]>>()
@@ -175,11 +175,11 @@ function inFileOrder(
   processors: readonly Component<"processor">[],
   sections: ReadonlyMap<Component, FileSection>,
 ): readonly Component<"processor">[] {
-  const all = processors as unknown as readonly Component[]
+  const all: readonly Component[] = processors
   const own = [...sections.keys()].filter((it) => it.kind === "processor" && !isBuiltIn(it))
   if (own.length === 0) return processors
   const ordered = all.map((it) => (isBuiltIn(it) || !sections.has(it) ? it : own.shift()!))
-  return ordered as unknown as readonly Component<"processor">[]
+  return ordered as readonly Component<"processor">[]
 }
 
 type Defaults = { readonly [key: string]: string }

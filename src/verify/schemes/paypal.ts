@@ -88,13 +88,13 @@ async function verifyOnline(
 }
 
 function readTransmission({ headers }: SignedRequest): Transmission | Refused {
-  const values: { [name: string]: string } = {}
-  for (const [name, header] of Object.entries(HEADERS)) {
-    const value = headers.get(header)
-    if (value === null || value === "") return new Refused("missing_header", `no ${header}`)
-    values[name] = value
+  const values = { ...HEADERS }
+  for (const part of Object.keys(HEADERS) as (keyof Transmission)[]) {
+    const value = headers.get(HEADERS[part])
+    if (value === null || value === "") return new Refused("missing_header", `no ${HEADERS[part]}`)
+    values[part] = value
   }
-  return values as unknown as Transmission
+  return values
 }
 
 function toClaim(request: SignedRequest, webhookId: string): CertificateClaim | Refused {

@@ -16,7 +16,6 @@ const MANY_STARTS: { readonly [file: string]: string } = {
   "test/e2e/documents.test.ts": "the commands of the pages, as they stand there",
   "test/e2e/embedded-kafka-clients.test.ts": "kcat, for each request of a client",
   "test/e2e/files-on-disk.test.ts": "files of each earlier format, opened and written by several commands",
-  "test/e2e/log-beside.test.ts": "backup, restore, rescue and check, each on files of its own",
   "test/e2e/own-components.test.ts": "components are registered in the process that has them",
   "test/e2e/outgoing-proxies.test.ts": "with all cases, each command with each value of a proxy",
   "test/e2e/situations.test.ts": "status and verify --last in each situation of a Hookline that runs",

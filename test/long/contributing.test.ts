@@ -6,7 +6,7 @@ import { PRESETS } from "../../src/verify/presets/presets.ts"
 import { runToEnd, type Ended } from "../support/child.ts"
 import { textOf } from "../support/documents.ts"
 import { TEST_TIMEOUT } from "../support/hang.ts"
-import { startHookline, folderOfTests } from "../support/hookline.ts"
+import { startHookline, folderOfTests, reload } from "../support/hookline.ts"
 
 // The recipes of CONTRIBUTING.md, each followed with an example in a copy of the checkout.
 
@@ -36,6 +36,12 @@ const RELOADS = "test/e2e/reload-options.test.ts"
 function jsonLines(): string {
   const text = readFileSync(join(ROOT, "test/support/json-lines/kind.ts"), "utf8")
   return text.replaceAll('"../../../src/brokers/', '"../').replaceAll('"../../../src/', '"../../')
+}
+
+/** A file of test/support/tally as it would stand in src/extensions/tally. */
+function tally(file: string): string {
+  const text = readFileSync(join(ROOT, "test/support/tally", file), "utf8")
+  return text.replaceAll('"../../../src/extensions/', '"../').replaceAll('"../../../src/', '"../../')
 }
 
 const EXAMPLES: { readonly [recipe: string]: Example } = {
@@ -189,6 +195,20 @@ test("an open Gate passes events", () => {
       CHANGELOG,
     ],
     tests: [[RELOADS, "-t", "JSON lines connection"], ["src/config/options/declarations.test.ts"]],
+  },
+  "An extension": {
+    edits: [
+      ["src/extensions/tally/section.ts", "", tally("section.ts")],
+      ["src/extensions/tally/running.ts", "", tally("running.ts")],
+      [
+        "src/extensions/registry.ts",
+        "import { silence }",
+        'import { tally } from "./tally/section.ts"\nimport { silence }',
+      ],
+      ["src/extensions/registry.ts", "silence]", "silence, tally]"],
+      CHANGELOG,
+    ],
+    tests: [["src/extensions"]],
   },
   "A metric": {
     edits: [
@@ -454,4 +474,54 @@ topic = hooks
   writeFileSync(join(at, "wrong.conf"), configuration.replace(/\[connection[^[]*/, wrong))
   const refused = await runToEnd([...program, "check", "-c", "wrong.conf"], { cwd: at })
   expect(refused.stderr).toContain("did you mean `json_lines`?")
+})
+
+test("an extension takes a folder and a line, and has check, rows, metrics, a reload of its own and its file in a backup", async () => {
+  const program = [join(copy, "bin/bun"), join(copy, "src/cli.ts")]
+  const at = folder.make("extension")
+  const pipeline = (id: string, path: string): string => `[pipeline:${id}:WebHookSource]
+host = 127.0.0.1
+port = 0
+path = ${path}
+[pipeline:${id}:BrokerSink]
+topic = ${id}
+[tally:of-${id}]
+pipeline = ${id}
+`
+  const configuration = (path: string): string => `[connection:log]
+directory = log
+[admin]
+listen = 127.0.0.1:0
+${pipeline("a", path)}${pipeline("b", "/b")}`
+  await using running = await startHookline(configuration("/a"), { folder: at, program })
+  const post = async (id: string): Promise<number> =>
+    (await fetch(running.urls[id]!, { method: "POST", body: "{}" })).status
+  expect([await post("a"), await post("b"), await post("b")]).toEqual([200, 200, 200])
+  const rows = async (): Promise<readonly { id: string; events: number; opened: string }[]> => {
+    const overview = await (await fetch(`${running.adminUrl}/api/overview`)).json()
+    return (overview as { tallies: { id: string; events: number; opened: string }[] }).tallies
+  }
+  const before = await rows()
+  expect(before.map(({ id, events }) => [id, events])).toEqual([
+    ["of-a", 1],
+    ["of-b", 2],
+  ])
+  const metrics = await (await fetch(`${running.adminUrl}/metrics`)).text()
+  expect(metrics).toContain('hookline_tally_events{tally="of-b"} 2')
+
+  const checked = await runToEnd([...program, "check"], { cwd: at })
+  expect(checked.stdout).toContain("tally of-a: events of a\n")
+  writeFileSync(join(at, "wrong.conf"), `${configuration("/a")}[tally:c]\npipeline = c\n`)
+  const refused = await runToEnd([...program, "check", "-c", "wrong.conf"], { cwd: at })
+  expect(refused.stderr).toContain('[tally:c] pipeline: unknown pipeline "c"')
+
+  expect(await reload(running, at, configuration("/other"))).toBe("reloaded")
+  const after = await rows()
+  expect(after.map(({ id, events, opened }, n) => [id, events, opened === before[n]!.opened])).toEqual([
+    ["of-a", 1, false],
+    ["of-b", 2, true],
+  ])
+  const backedUp = await runToEnd([...program, "log", "backup", "backup"], { cwd: at })
+  expect([backedUp.status, backedUp.stderr]).toEqual([0, expect.any(String)])
+  expect(readFileSync(join(at, "backup/log/tally-of-b.txt"), "utf8")).toBe("2")
 })

@@ -7,6 +7,8 @@
 /** A leader epoch, and its first offset in the partition. */
 export interface Epoch {
   readonly number: number
+  /** Random: copies that were opened in one second have epochs of one number. undefined: not known. */
+  readonly id?: number | undefined
   readonly start: number
 }
 
@@ -28,7 +30,7 @@ export interface PartitionEpochs {
   /** That of the record before an offset. */
   before(offset: number): Epoch
   /** Whether the log may have had it. */
-  has(epoch: number): boolean
+  has(epoch: Pick<Epoch, "number" | "id">): boolean
   /** Where the records up to an epoch end; undefined: no later epoch has begun. */
   endOf(epoch: number): number | undefined
 }
@@ -62,7 +64,7 @@ export const isOther = (before: string | undefined, now: string | undefined): bo
 
 function agreedEnd(epoch: Epoch | undefined, { end, epochs }: LogPartition): number {
   if (epoch === undefined || epochs === undefined) return end
-  const last = Math.min(end, epochs.endOf(epoch.number) ?? end)
-  // of a copy that went another way: this log has no record of it
-  return epochs.has(epoch.number) ? last : Math.min(last, epoch.start)
+  if (epochs.has(epoch)) return Math.min(end, epochs.endOf(epoch.number) ?? end)
+  // of a copy that went another way: this log has no record of it, but may have one of its number
+  return Math.min(end, epochs.endOf(epoch.number - 1) ?? end, epoch.start)
 }

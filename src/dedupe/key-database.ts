@@ -16,8 +16,8 @@ import type { KeyPlace, KnownPlace, LostKeys } from "../pipeline/record.ts"
  *   18822…  b81T…                   1795…  NULL   NULL
  *
  *   places
- *   id  log    topic     partition  epoch     last  until  gaps
- *   1   Xk2…   webhooks  0          59702400  4711  1795…  0
+ *   id  log    topic     partition  epoch     last  until  gaps  epoch_id
+ *   1   Xk2…   webhooks  0          59702400  4711  1795…  0     3915…
  *
  * - `key` is 128 bits of a SHA-256 in base64url, see components/dedupe-key.ts.
  * - `until` is when the key expires, by the clock of the file (storage/kept-clock.ts): setting the time of day makes no key
@@ -72,7 +72,7 @@ export class KeyDatabase extends DurableDatabase {
   readonly #insert: Statement
   readonly #firstExpired: Statement<unknown, [number, number]>
   readonly #deleteExpired: Statement
-  readonly #note: Statement<{ id: number }, [string, string, number, number, number, number]>
+  readonly #note: Statement<{ id: number }, [string, string, number, number, number, number, number]>
 
   /** @param machine the time since the machine was started */
   constructor(location: DatabaseLocation, machine?: MachineTime) {
@@ -97,7 +97,7 @@ export class KeyDatabase extends DurableDatabase {
     this.#firstExpired = this.db.prepare(expired)
     this.#deleteExpired = this.db.prepare(`DELETE FROM marks WHERE id IN (${expired})`)
     this.#note = this.db.prepare(
-      `INSERT INTO places (log, topic, partition, epoch, last, until) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+      `INSERT INTO places (log, topic, partition, epoch, last, until, epoch_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
        ON CONFLICT DO UPDATE SET last = max(last, ?5), until = max(until, ?6) RETURNING id`,
     )
   }
@@ -117,9 +117,9 @@ export class KeyDatabase extends DurableDatabase {
           of.last = Math.max(of.last, offset)
           of.until = Math.max(of.until, untilMs)
         }
-        const ids = places.map(({ log, topic, partition, epoch }, at) => {
+        const ids = places.map(({ log, topic, partition, epoch, epochId }, at) => {
           const { last, until } = largest[at]!
-          return this.#note.get(log, topic, partition, epoch, last, until)!.id
+          return this.#note.get(log, topic, partition, epoch, last, until, epochId)!.id
         })
         for (const [key, untilMs, at, offset] of keys)
           this.#insert.run(key, untilMs, at < 0 ? null : ids[at]!, at < 0 ? null : offset)
@@ -131,7 +131,7 @@ export class KeyDatabase extends DurableDatabase {
     places: (): readonly KnownPlace[] =>
       this.db
         .query<KnownPlace, [number]>(
-          "SELECT id, log, topic, partition, epoch, last, gaps FROM places WHERE until >= ?",
+          "SELECT id, log, topic, partition, epoch, epoch_id AS epochId, last, gaps FROM places WHERE until >= ?",
         )
         .all(this.clock.now()),
 
@@ -230,7 +230,10 @@ function createKeyTables(db: Database): void {
       last INTEGER NOT NULL,
       until INTEGER NOT NULL,
       gaps INTEGER NOT NULL DEFAULT 0,
-      UNIQUE (log, topic, partition, epoch)
+      epoch_id INTEGER NOT NULL DEFAULT 0,
+      UNIQUE (log, topic, partition, epoch, epoch_id)
     ) STRICT`,
   )
+  const hasIds = db.query("SELECT 1 FROM pragma_table_info('places') WHERE name = 'epoch_id'").get() !== null
+  if (!hasIds) db.run("ALTER TABLE places ADD COLUMN epoch_id INTEGER NOT NULL DEFAULT 0")
 }

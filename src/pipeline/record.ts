@@ -64,6 +64,8 @@ export interface KeyPlace {
   readonly topic: string
   readonly partition: number
   readonly epoch: number
+  /** As in LogPlace; 0: not known. */
+  readonly epochId: number
 }
 
 /** The record of a key. */

@@ -8,7 +8,7 @@ import type { ReplayFailure, ReplayPosition } from "./progress.ts"
  *
  *   about      JSON: what is replayed or forwarded, and to where; replayed and failed, counts
  *   positions  partition | next: the next offset
- *   epochs     partition | number | start: the leader epoch of the record before it, with its first offset
+ *   epochs     partition | number | start | id: the leader epoch of the record before it, with its first offset
  *   failures   partition | offset | timestamp of the record | at: when it was refused, both in milliseconds since 1970
  *              | reason
  *   waiting    why nothing is sent now, at most one row: since, in milliseconds since 1970 | reason, the last one. Of the
@@ -180,10 +180,14 @@ export class PositionTables<About> {
   #setPosition({ next, replayed, failed, epochs = NO_EPOCHS }: ReplayPosition): void {
     const set = this.#db.query("INSERT OR REPLACE INTO positions VALUES (?, ?)")
     for (const [partition, offset] of next) set.run(partition, offset)
-    for (const [partition, { number, start }] of epochs) {
-      if (this.#epochs.get(partition)?.number === number) continue
-      this.#db.query("INSERT OR REPLACE INTO epochs VALUES (?, ?, ?)").run(partition, number, start)
-      this.#epochs.set(partition, { number, start })
+    for (const [partition, epoch] of epochs) {
+      const { number, start, id } = epoch
+      const before = this.#epochs.get(partition)
+      if (before?.number === number && before.id === id) continue
+      this.#db
+        .query("INSERT OR REPLACE INTO epochs (partition, number, start, id) VALUES (?, ?, ?, ?)")
+        .run(partition, number, start, id ?? null)
+      this.#epochs.set(partition, epoch)
     }
     this.#db.query("UPDATE about SET replayed = ?, failed = ?").run(replayed, failed)
   }
@@ -200,9 +204,12 @@ export function createPositionTables(db: Database): void {
   db.run("CREATE TABLE IF NOT EXISTS positions (partition INTEGER PRIMARY KEY, next INTEGER NOT NULL) STRICT")
   db.run(
     `CREATE TABLE IF NOT EXISTS epochs (
-      partition INTEGER PRIMARY KEY, number INTEGER NOT NULL, start INTEGER NOT NULL
+      partition INTEGER PRIMARY KEY, number INTEGER NOT NULL, start INTEGER NOT NULL, id INTEGER
     ) STRICT`,
   )
+  const hasIds = db.query("SELECT 1 FROM pragma_table_info('epochs') WHERE name = 'id'").get() !== null
+  // of an earlier version
+  if (!hasIds) db.run("ALTER TABLE epochs ADD COLUMN id INTEGER")
   db.run(
     `CREATE TABLE IF NOT EXISTS failures (
       partition INTEGER NOT NULL, offset INTEGER NOT NULL, timestamp INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -220,9 +227,9 @@ function readStored<About>(db: Database): Stored<About> | undefined {
     const next = new Map(positions.map(({ partition, next: offset }) => [partition, offset]))
     const epochs = new Map(
       db
-        .query<Epoch & { partition: number }, []>("SELECT * FROM epochs")
+        .query<Epoch & { partition: number; id?: number | null }, []>("SELECT * FROM epochs")
         .all()
-        .map(({ partition, ...epoch }) => [partition, epoch]),
+        .map(({ partition, number, start, id }) => [partition, { number, start, id: id ?? undefined }]),
     )
     return { about: JSON.parse(json) as About, position: { next, replayed, failed, epochs } }
   })()

@@ -266,10 +266,14 @@ export class EmbeddedBroker implements Broker {
   }
 
   /** The place of a batch's record. @param at its index in the batch */
-  #placeOf(topic: string, at: number, { log, epoch, offsets, partitions }: CommittedBatch): RecordPlace {
+  #placeOf(
+    topic: string,
+    at: number,
+    { log, epoch, epochId, offsets, partitions }: CommittedBatch,
+  ): RecordPlace {
     const partition = partitions?.[at] ?? 0
     const known = this.#places.getOrInsertComputed(topic, () => [])
-    if (known[partition]?.epoch !== epoch) known[partition] = { log, topic, partition, epoch }
+    if (known[partition]?.epochId !== epochId) known[partition] = { log, topic, partition, epoch, epochId }
     return { place: known[partition]!, offset: offsets[at]! }
   }
 

@@ -15,7 +15,7 @@ export interface LogContents {
   /** As of its opening. */
   readonly extents: Extents
   /** The epoch that its first commit has begun. */
-  readonly epoch: number | undefined
+  readonly epoch: { readonly number: number; readonly id: number } | undefined
 }
 
 /** Where partitions begin and end before a transaction. */
@@ -31,11 +31,15 @@ export function lostKeys(
   { topics, clusterId, epochs }: LogContents,
   gaps: readonly (Offsets & { readonly records: string })[],
 ): LostKeys {
-  const lost = places.flatMap(({ id, log, topic, partition, epoch, last, gaps: compared }) => {
+  const lost = places.flatMap(({ id, log, topic, partition, epoch, epochId, last, gaps: compared }) => {
     const open = topics.get(topic)?.partitions[partition]
     const table = open === undefined ? "" : recordsTable(open)
     const found = disagreement(
-      { clusterId: log, offset: last + 1, epoch: { number: epoch, start: 0 } },
+      {
+        clusterId: log,
+        offset: last + 1,
+        epoch: { number: epoch, id: epochId || undefined, start: 0 },
+      },
       { clusterId, end: open?.nextOffset ?? 0, epochs: epochs.of(table) },
     )
     const beyond = found && { place: id, first: found.offset ?? 0, end: Number.MAX_SAFE_INTEGER }
@@ -74,6 +78,6 @@ function committedEnd(
   return {
     clusterId,
     offset,
-    epoch: isOfThis ? { number: epoch, start } : epochs.of(table).before(offset),
+    epoch: isOfThis ? { ...epoch, start } : epochs.of(table).before(offset),
   }
 }

@@ -65,7 +65,7 @@ export class LogDatabase extends LogFile {
   readonly #epochs: Epochs
   readonly #extents: Extents
   /** The epoch that this opening's first commit has begun. */
-  #epoch: number | undefined
+  #epoch: LogContents["epoch"]
   #limits: Limits | undefined
   #deleted = noDeletions()
   /** Size of the batch that was just answered; undefined: the answer was to something else. */
@@ -142,7 +142,12 @@ export class LogDatabase extends LogFile {
     keys: readonly KeyUntil[],
     timestampMs: number,
     forgetThroughId: number | undefined,
-  ): Committed & { readonly lastKeyId: number; readonly log: string; readonly epoch: number } {
+  ): Committed & {
+    readonly lastKeyId: number
+    readonly log: string
+    readonly epoch: number
+    readonly epochId: number
+  } {
     const bytesBefore = this.bytesKept
     let lastKeyId = 0
     let epoch = this.#epoch
@@ -154,7 +159,7 @@ export class LogDatabase extends LogFile {
     })
     this.#epoch = epoch
     this.#answeredBytes = this.bytesKept - bytesBefore
-    return { ...committed, lastKeyId, log: this.#clusterId, epoch: epoch! }
+    return { ...committed, lastKeyId, log: this.#clusterId, epoch: epoch!.number, epochId: epoch!.id }
   }
 
   /** How many partitions the topic with the most has. */

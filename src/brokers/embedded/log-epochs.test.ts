@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test"
 import { Database } from "bun:sqlite"
+import { disagreement } from "../log-place.ts"
 import { beginEpoch, createEpochs, Epochs, readEpochs, type Extents } from "./log-epochs.ts"
 
 const epochs = new Epochs([
@@ -45,18 +46,21 @@ test("an epoch begins where records came since, and those whose records were all
     beginEpoch(db, extents([0, 0], [0, 0]), startsMs[0]),
     beginEpoch(db, extents([0, 10], [0, 0]), startsMs[1]),
     beginEpoch(db, extents([4, 10], [0, 5]), startsMs[2]),
-  ]
+  ].map(({ number }) => number)
   const starts = () =>
     db
       .query<{ epoch: number; starts: string }, []>("SELECT * FROM epochs")
       .all()
-      .map((it) => [begun.indexOf(it.epoch), it.starts])
+      .map((it) => {
+        const { id: _, ...starts } = JSON.parse(it.starts) as { [table: string]: number }
+        return [begun.indexOf(it.epoch), JSON.stringify(starts)]
+      })
   expect(starts()).toEqual([
     [0, "{}"],
     [1, '{"records_1":10}'],
     [2, '{"records_2":5}'],
   ])
-  begun.push(beginEpoch(db, extents([12, 20], [5, 5]), startsMs[3]))
+  begun.push(beginEpoch(db, extents([12, 20], [5, 5]), startsMs[3]).number)
   expect(starts()).toEqual([
     [2, '{"records_1":10,"records_2":5}'],
     [3, '{"records_1":20}'],
@@ -79,4 +83,20 @@ test("two copies of a log that begin an epoch at different times give it differe
   const { current } = readEpochs(db)
   beginEpoch(db, extents([0, 50]), nowMs - 5000)
   expect(readEpochs(db).current).toBe(current + 1)
+})
+
+test.each([0, 3])("copies that begin an epoch in one second are told apart, %d records after", (more) => {
+  using db = new Database(":memory:")
+  createEpochs(db)
+  const nowMs = Date.UTC(2026, 0, 1)
+  beginEpoch(db, extents([0, 10]), nowMs - 10_000)
+  using copy = Database.deserialize(db.serialize())
+  // the original has grown before
+  beginEpoch(db, extents([0, 50]), nowMs)
+  beginEpoch(copy, extents([0, 42]), nowMs)
+  expect(readEpochs(copy).current).toBe(readEpochs(db).current)
+  const place = { clusterId: "log", offset: 60, epoch: readEpochs(db).of("records_1").before(60) }
+  const log = { clusterId: "log", end: 60 + more, epochs: readEpochs(copy).of("records_1") }
+  expect(disagreement(place, log)).toEqual({ kind: "an earlier copy", offset: 42 })
+  expect(disagreement(place, { ...log, epochs: readEpochs(db).of("records_1") })).toBeUndefined()
 })

@@ -1,4 +1,5 @@
 import type { Database, Statement } from "bun:sqlite"
+import { randomInt } from "node:crypto"
 import { hasTable } from "../../storage/database-file.ts"
 import type { PartitionEpochs } from "../log-place.ts"
 
@@ -9,16 +10,19 @@ import type { PartitionEpochs } from "../log-place.ts"
  *
  *   epochs
  *   epoch     starts
- *   59702400  {"records_1":100,"records_2":7}
- *   59788800  {"records_1":120}
+ *   59702400  {"records_1":100,"records_2":7,"id":3915…}
+ *   59788800  {"records_1":120,"id":7290…}
  *
  * `starts` has the end of partitions, by their tables, when the epoch began. One that is not among them has had no record since
  * the last epoch that names it, and begins where it did then, without any at 0. Epoch 0 precedes them and has no row. An epoch's
- * number is its time in seconds since 2025, so that copies do not give one number to different records. Epochs whose records
- * were all deleted are deleted, too.
+ * number is its time in seconds since 2025, so that copies do not give one number to different records. Those that are opened in
+ * one second do, which `id`, a random number, tells apart. Epochs whose records were all deleted are deleted, too.
  */
 
 type Starts = { readonly [table: string]: number }
+
+/** Among the starts; no table has this name. */
+const ID = "id"
 
 interface EpochRow {
   readonly epoch: number
@@ -60,16 +64,16 @@ export class Epochs {
     return {
       before: (offset) => {
         const number = this.at(table, offset - 1)
-        return {
-          number,
-          start: this.#startOf(
-            this.#all.findLastIndex((it) => it.epoch <= number),
-            table,
-          ),
-        }
+        const at = this.#all.findLastIndex((it) => it.epoch <= number)
+        return { number, id: this.#all[at]?.starts[ID], start: this.#startOf(at, table) }
       },
-      // earlier ones may have been deleted
-      has: (epoch) => epoch <= (this.#all[0]?.epoch ?? 0) || this.upTo(epoch) === epoch,
+      has: ({ number, id }) => {
+        const known = this.#all.find(({ epoch }) => epoch === number)
+        const knownId = known?.starts[ID]
+        if (known !== undefined) return id === undefined || knownId === undefined || id === knownId
+        // earlier ones may have been deleted
+        return number < (this.#all[0]?.epoch ?? 1)
+      },
       endOf: (epoch) => this.endOf(epoch, table),
     }
   }
@@ -79,14 +83,19 @@ export class Epochs {
    *
    * @returns its row and, in the place of those whose records were all deleted, `oldest`, if there are any
    */
-  next(epoch: number, extents: Extents): { readonly row: EpochRow; readonly oldest: EpochRow | undefined } {
+  next(
+    epoch: number,
+    id: number,
+    extents: Extents,
+  ): { readonly row: EpochRow; readonly oldest: EpochRow | undefined } {
     const starts = new Map<string, number>()
     const add = (row: EpochRow): void => {
       for (const [table, start] of Object.entries(row.starts)) starts.set(table, start)
     }
     for (const row of this.#all) add(row)
     const moved = [...extents].filter(([table, { end }]) => end !== (starts.get(table) ?? 0))
-    const row = { epoch, starts: Object.fromEntries(moved.map(([table, { end }]) => [table, end])) }
+    const starting = moved.map(([table, { end }]) => [table, end])
+    const row = { epoch, starts: { ...(Object.fromEntries(starting) as Starts), [ID]: id } }
     const all = [...this.#all, row]
     const isLeft = (one: EpochRow): boolean =>
       Object.entries(one.starts).some(([table, start]) => start > (extents.get(table)?.first ?? start))
@@ -153,16 +162,21 @@ const FIRST_S = Date.UTC(2025, 0, 1) / 1000
 /**
  * Begins an epoch, within a transaction.
  *
- * @param extents of all partitions @returns its number
+ * @param extents of all partitions @returns its number and id
  */
-export function beginEpoch(db: Database, extents: Extents, nowMs = Date.now()): number {
+export function beginEpoch(
+  db: Database,
+  extents: Extents,
+  nowMs = Date.now(),
+): { readonly number: number; readonly id: number } {
   const before = readEpochs(db)
   const epoch = Math.max(before.current + 1, Math.floor(nowMs / 1000) - FIRST_S)
-  const { row, oldest } = before.next(epoch, extents)
+  const id = randomInt(2 ** 47)
+  const { row, oldest } = before.next(epoch, id, extents)
   const put = db.query("INSERT OR REPLACE INTO epochs VALUES (?, ?)")
   put.run(row.epoch, JSON.stringify(row.starts))
-  if (oldest === undefined) return epoch
+  if (oldest === undefined) return { number: epoch, id }
   db.query("DELETE FROM epochs WHERE epoch < ?").run(oldest.epoch)
   put.run(oldest.epoch, JSON.stringify(oldest.starts))
-  return epoch
+  return { number: epoch, id }
 }

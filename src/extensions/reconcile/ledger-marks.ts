@@ -5,7 +5,7 @@ import type { LogPlace } from "../../brokers/log-place.ts"
  * The log's ends when events were listed, in a ledger's file:
  *
  *   marks   id | at, by the sender's clock
- *   places  mark | topic | partition | log, topic_id, epoch, start, offset: see LogPlace
+ *   places  mark | topic | partition | log, topic_id, epoch, epoch_id, start, offset: see LogPlace
  *
  * A mark is made before the sender's list is read, and `events.mark` is the newest one when an event's outcome was found. So the
  * record of an event that has an earlier mark is before the places of each later one, and a log that has all records before the
@@ -28,6 +28,7 @@ interface PlaceRow {
   readonly log: string | null
   readonly topic_id: string | null
   readonly epoch: number | null
+  readonly epoch_id: number | null
   readonly start: number | null
   readonly offset: number
 }
@@ -69,20 +70,20 @@ export class LedgerMarks {
 
   /** @param isNewest the last one of each partition alone */
   places(isNewest: boolean): MarkedPlace[] {
-    const columns = "topic, partition, log, topic_id, epoch, start, offset FROM places"
+    const columns = "topic, partition, log, topic_id, epoch, start, offset, epoch_id FROM places"
     const sql = isNewest
       ? `SELECT max(mark) AS mark, ${columns} GROUP BY topic, partition`
       : `SELECT mark, ${columns} ORDER BY mark`
     return this.#db
       .query<PlaceRow, []>(sql)
       .all()
-      .map(({ mark, topic, partition, log, topic_id: topicId, epoch, start, offset }) => ({
+      .map(({ mark, topic, partition, log, topic_id: topicId, epoch, start, offset, epoch_id: id }) => ({
         mark,
         topic,
         partition,
         clusterId: log ?? undefined,
         topicId: topicId ?? undefined,
-        epoch: epoch === null ? undefined : { number: epoch, start: start! },
+        epoch: epoch === null ? undefined : { number: epoch, start: start!, id: id ?? undefined },
         offset,
       }))
   }
@@ -99,14 +100,13 @@ export class LedgerMarks {
     const mark = Math.min(newest + 1, used + 2)
     this.#db.query("INSERT OR REPLACE INTO marks VALUES (?, ?)").run(mark, atMs)
     const before = new Map(this.places(true).map((it) => [`${it.topic} ${it.partition}`, it]))
-    const put = this.#db.query("INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+    const put = this.#db.query("INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
     for (const place of places) {
       const { topic, partition, clusterId, topicId, epoch, offset } = place
       const last = before.get(`${topic} ${partition}`)
-      if (last?.offset === offset && last.clusterId === clusterId && last.epoch?.number === epoch?.number)
-        continue
-      const { number = null, start = null } = epoch ?? {}
-      put.run(mark, topic, partition, clusterId ?? null, topicId ?? null, number, start, offset)
+      if (last?.offset === offset && last.clusterId === clusterId && last.epoch?.id === epoch?.id) continue
+      const { number = null, start = null, id = null } = epoch ?? {}
+      put.run(mark, topic, partition, clusterId ?? null, topicId ?? null, number, start, offset, id)
     }
   }
 
@@ -137,7 +137,7 @@ export function createMarks(db: Database): void {
   db.run(
     `CREATE TABLE IF NOT EXISTS places (
       mark INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, log TEXT, topic_id TEXT,
-      epoch INTEGER, start INTEGER, offset INTEGER NOT NULL, PRIMARY KEY (topic, partition, mark)
+      epoch INTEGER, start INTEGER, offset INTEGER NOT NULL, epoch_id INTEGER, PRIMARY KEY (topic, partition, mark)
     ) STRICT, WITHOUT ROWID`,
   )
 }

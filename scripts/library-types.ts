@@ -13,11 +13,9 @@ import { components } from "../src/components/registry.ts"
 import { VERIFIER_OPTIONS } from "../src/components/verifier/options.ts"
 import { moreKeysOf } from "../src/components/verifier.ts"
 import { camelCase } from "../src/message.ts"
-import type { OptionSet } from "../src/config/options/option.ts"
-import { describeRelations } from "../src/config/options/relations.ts"
-import { ADMIN } from "../src/config/sections/admin.ts"
-import { SERVICE } from "../src/config/sections/service.ts"
-import { TRACES } from "../src/config/sections/traces.ts"
+import { describeRelations } from "../src/config/declarations.ts"
+import type { OptionSet } from "../src/config/options/option-types.ts"
+import { ADMIN, SERVICE, TRACES } from "../src/config/sections.ts"
 import {
   defineProvider,
   type Family,

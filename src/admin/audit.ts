@@ -1,5 +1,5 @@
 import { OwnRecords } from "../brokers/own-records.ts"
-import type { TopicPlace } from "../config/sections/topic-place.ts"
+import type { TopicPlace } from "../config/declarations.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { TokenName } from "./access.ts"
 import type { Service } from "./service.ts"

@@ -1,6 +1,6 @@
 import { withoutHidden } from "../process/hidden-segments.ts"
 import { maskValue } from "../verify/masking.ts"
-import type { CaptureMode } from "../config/sections/admin.ts"
+import type { CaptureMode } from "../config/sections.ts"
 import type { AnsweredRequest, Capture } from "../pipeline/outcome-log.ts"
 import type { Outcome, Rejected } from "../pipeline/outcome.ts"
 import type { CaptureSummary } from "./api/capture-shapes.ts"

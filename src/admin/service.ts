@@ -1,6 +1,6 @@
 import type { ConnectionKindName } from "../brokers/registry.ts"
 import type { Broker, GroupOffsets, LogReader, SpoolState } from "../brokers/broker.ts"
-import type { CaptureMode } from "../config/sections/admin.ts"
+import type { CaptureMode } from "../config/sections.ts"
 import type { Servers } from "../http/server.ts"
 import type { ForwardGauges, ReadinessState } from "../telemetry/gauges.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"

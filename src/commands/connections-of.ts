@@ -1,4 +1,4 @@
-import type { TopicPlace } from "../config/sections/topic-place.ts"
+import type { TopicPlace } from "../config/declarations.ts"
 import { HooklineError } from "../errors.ts"
 import type { Application } from "../runtime/application.ts"
 

@@ -1,5 +1,5 @@
 import { Option, type Command } from "commander"
-import type { TopicPlace } from "../config/sections/topic-place.ts"
+import type { TopicPlace } from "../config/declarations.ts"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
 import { configFlag, jsonFlag, stateFlag, type StateFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"

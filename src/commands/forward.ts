@@ -1,7 +1,7 @@
 import type { LogReader, StoredRecord } from "../brokers/broker.ts"
 import { loadForCommand } from "../runtime/load-for-command.ts"
 import { toFileName } from "../process/file-name.ts"
-import type { TopicPlace } from "../config/sections/topic-place.ts"
+import type { TopicPlace } from "../config/declarations.ts"
 import { HooklineError } from "../errors.ts"
 import { Forward, type ForwardAbout } from "../replay/forward.ts"
 import type { Attempt, OnAttempt } from "../replay/attempt.ts"

@@ -1,5 +1,5 @@
 import { loadForCommand } from "../runtime/load-for-command.ts"
-import type { TopicPlace } from "../config/sections/topic-place.ts"
+import type { TopicPlace } from "../config/declarations.ts"
 import { HooklineError } from "../errors.ts"
 import { toShownUrl } from "../outgoing/shown-url.ts"
 import { isListeningAt } from "../components/webhook-source/reached-at.ts"

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander"
-import { parseTopicPlace, TOPIC_PLACE, type TopicPlace } from "../config/sections/topic-place.ts"
+import { parseTopicPlace, TOPIC_PLACE, type TopicPlace } from "../config/declarations.ts"
 import type { RecordRange } from "../replay/range.ts"
 import type { NamedTopic } from "./connections-of.ts"
 import { parseTimeFlag } from "./flag-values.ts"

@@ -2,7 +2,7 @@
 import { blank, message, setting } from "../message.ts"
 import { resolve } from "node:path"
 import { readCas } from "../process/pem-files.ts"
-import { uniform } from "../config/options/option.ts"
+import { uniform } from "../config/declarations.ts"
 import { duration, file, literalPath } from "../config/options/option-types.ts"
 import { isFolder, isStore, STORE_FORM } from "../dedupe/location.ts"
 import { isRedisUrl, isTls } from "../addresses/redis-url.ts"

@@ -1,7 +1,7 @@
 // Hot path: every event of a pipeline with a Filter or a Router passes here.
 import { type Message } from "../message.ts"
 import { custom, text, WrongValue } from "../config/options/option-types.ts"
-import type { Declared, Parsed } from "../config/options/option.ts"
+import type { Declared, Parsed } from "../config/declarations.ts"
 import { BACKSLASH, OPEN_BRACE, OPEN_BRACKET, QUOTE } from "../json/tokens.ts"
 import { toText } from "../json/name.ts"
 import { copyOf, parseRawPointer } from "../json/pointer.ts"

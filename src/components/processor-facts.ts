@@ -1,4 +1,4 @@
-import type { OptionSet, Values } from "../config/options/option.ts"
+import type { OptionSet, Values } from "../config/options/option-types.ts"
 import type { Processor } from "../pipeline/event.ts"
 import type { KnownSender } from "./known-sender.ts"
 import type { Component, Store } from "./define-component.ts"

@@ -1,9 +1,8 @@
 // Hot path: every event of a pipeline with a Router passes here.
 import { blank, message, setting } from "../message.ts"
-import { ROUTER_KEYS } from "../config/file/route-lines.ts"
+import { type Checking, ROUTER_KEYS } from "../config/declarations.ts"
 import { nearest } from "../words.ts"
 import { WrongValue } from "../config/options/option-types.ts"
-import type { Checking } from "../config/options/section.ts"
 import type { Event, Processor } from "../pipeline/event.ts"
 import { Dropped } from "../pipeline/outcome.ts"
 import { locateEventPart } from "./known-sender.ts"

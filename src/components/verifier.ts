@@ -1,7 +1,7 @@
 import { message, named, namedBy } from "../message.ts"
 import { enumerate } from "../words.ts"
 import type { Values } from "../config/options/option-types.ts"
-import type { Checking } from "../config/options/section.ts"
+import type { Checking } from "../config/declarations.ts"
 import {
   type Coverage,
   type Family,

@@ -1,5 +1,5 @@
 import type { Command } from "commander"
-import type { OptionSet } from "../config/options/option.ts"
+import type { OptionSet } from "../config/options/option-types.ts"
 import type { ExtensionState } from "../admin/extension-state.ts"
 import type { Gauge } from "../telemetry/gauges.ts"
 import type { CommandHost } from "./command-host.ts"

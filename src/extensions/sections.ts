@@ -1,8 +1,8 @@
 import type { SectionList, SectionRow } from "../admin/extension-state.ts"
 import type { Component } from "../components/define-component.ts"
-import type { OptionSet, Values } from "../config/options/option.ts"
+import type { Section } from "../config/declarations.ts"
+import type { OptionSet, Values } from "../config/options/option-types.ts"
 import type { Resolved } from "../config/options/resolve.ts"
-import type { Section } from "../config/options/section.ts"
 import type { Processor } from "../pipeline/event.ts"
 
 /** A pipeline of a configuration, as far as extensions read it. */

@@ -1,6 +1,6 @@
 import { inSlices, nextTurn, type Steps } from "../clock/slices.ts"
 import { keysBy } from "../config/options/reloading.ts"
-import { SERVICE } from "../config/sections/service.ts"
+import { SERVICE } from "../config/sections.ts"
 import { HooklineError, namesOf } from "../errors.ts"
 import { stampNow } from "../process/file-watcher.ts"
 import { answering } from "../process/regular-file.ts"

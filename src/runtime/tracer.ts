@@ -1,6 +1,6 @@
 import manifest from "../../package.json" with { type: "json" }
 import { reopenConfig } from "../config/options/reloading.ts"
-import { splitPair, TRACES } from "../config/sections/traces.ts"
+import { splitPair, TRACES } from "../config/sections.ts"
 import { tokenBucket } from "../http/admission/rate-limit.ts"
 import type { Logger } from "../telemetry/log.ts"
 import type { Metrics } from "../telemetry/metrics.ts"

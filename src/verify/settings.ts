@@ -1,6 +1,14 @@
 import { message, ofFile, type Message } from "../message.ts"
-import { guard, type Option } from "../config/options/option.ts"
-import { WrongValue, custom, duration, headerName, oneOf, text } from "../config/options/option-types.ts"
+import { guard } from "../config/declarations.ts"
+import {
+  custom,
+  duration,
+  headerName,
+  oneOf,
+  type Option,
+  text,
+  WrongValue,
+} from "../config/options/option-types.ts"
 import type { DurationText } from "../config/options/option-types.ts"
 import type { SettingKey, VerifierSettings } from "./schemes/family.ts"
 

@@ -1,4 +1,4 @@
-import type { Values } from "../../config/options/option.ts"
+import type { Values } from "../../config/options/option-types.ts"
 import { readCertificate, readPrivateKey } from "../../process/pem-files.ts"
 import { opening } from "../../errors.ts"
 import { logIn } from "../../storage/database-file.ts"

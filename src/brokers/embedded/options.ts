@@ -1,6 +1,6 @@
 import { message, named, namedBy } from "../../message.ts"
 import { deliveryTimeout } from "../define-connection.ts"
-import { endpoint, endpointOrOff } from "../../config/sections/endpoint-options.ts"
+import { type Checking, endpoint, endpointOrOff, only } from "../../config/declarations.ts"
 import { isLoopback } from "../../addresses/endpoint.ts"
 import {
   custom,
@@ -14,8 +14,6 @@ import {
   type Option,
 } from "../../config/options/option-types.ts"
 import { enumerate } from "../../words.ts"
-import { only } from "../../config/options/relations.ts"
-import type { Checking } from "../../config/options/section.ts"
 
 /** The options of a log in a folder. It has one writer and can't be reopened: options other than `directory` are live. */
 export const OPTIONS = {

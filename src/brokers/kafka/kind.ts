@@ -1,5 +1,5 @@
 import { message, setting } from "../../message.ts"
-import type { Values } from "../../config/options/option.ts"
+import type { Values } from "../../config/options/option-types.ts"
 import { opening } from "../../errors.ts"
 import type { ResourceSpec } from "../../pipeline/resource.ts"
 import { UNOPENED } from "../../storage/writer-lock.ts"

@@ -13,8 +13,7 @@ import {
   text,
   type Values,
 } from "../../config/options/option-types.ts"
-import { only } from "../../config/options/relations.ts"
-import type { Checking } from "../../config/options/section.ts"
+import { type Checking, only } from "../../config/declarations.ts"
 
 /** What `max_request_bytes` is where it is not set: Event Hubs closes the connection on requests over 1,046,528 bytes. */
 export const DEFAULT_REQUEST_BYTES = 1_000_000

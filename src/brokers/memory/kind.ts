@@ -1,4 +1,4 @@
-import { custom, WrongValue } from "../../config/options/option.ts"
+import { custom, WrongValue } from "../../config/options/option-types.ts"
 import { defineConnection, deliveryTimeout } from "../define-connection.ts"
 import { MemoryLog } from "./log.ts"
 

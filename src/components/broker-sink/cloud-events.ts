@@ -1,7 +1,7 @@
 // Hot path: every event of a sink with cloudevents = binary passes here.
 import { isUtf8 } from "node:buffer"
 import { oneOf, text, type Values } from "../../config/options/option-types.ts"
-import { only } from "../../config/options/relations.ts"
+import { only } from "../../config/declarations.ts"
 import type { Event } from "../../pipeline/event.ts"
 import type { RecordHeader } from "../../pipeline/record.ts"
 import type { Span } from "../../telemetry/traces/trace.ts"

@@ -1,7 +1,6 @@
 // Hot path: every event of a sink with value_format = json-schema passes here.
 import { duration, file, oneOf, text, type Values } from "../../config/options/option-types.ts"
-import { only } from "../../config/options/relations.ts"
-import type { Checking } from "../../config/options/section.ts"
+import { type Checking, only } from "../../config/declarations.ts"
 import { readCas } from "../../process/pem-files.ts"
 import { SCHEMA_RULES } from "../../json/schema.ts"
 import type { Event, Processor } from "../../pipeline/event.ts"

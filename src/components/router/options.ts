@@ -1,4 +1,4 @@
-import type { ROUTER_KEYS } from "../../config/file/route-lines.ts"
+import type { ROUTER_KEYS } from "../../config/declarations.ts"
 import { integer, list, oneOf, text, type Option } from "../../config/options/option-types.ts"
 import { EVENT_VALUE, valueOption } from "../extraction.ts"
 import { pattern } from "../pattern.ts"

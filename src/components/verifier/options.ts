@@ -1,6 +1,6 @@
 import { message, ofFile } from "../../message.ts"
 import { suggest } from "../../words.ts"
-import type { ParseContext } from "../../config/options/option.ts"
+import type { ParseContext } from "../../config/declarations.ts"
 import { WrongValue, custom, file, integer, oneOf } from "../../config/options/option-types.ts"
 import {
   type OwnProvider,

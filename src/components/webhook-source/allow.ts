@@ -1,5 +1,5 @@
 import { list, oneOf, path, text, type Values } from "../../config/options/option-types.ts"
-import type { Checking } from "../../config/options/section.ts"
+import type { Checking } from "../../config/declarations.ts"
 import { opening } from "../../errors.ts"
 import type { Route } from "../../http/route.ts"
 import { proxiedFetch } from "../../outgoing/proxied-fetch.ts"

@@ -1,5 +1,5 @@
 import { duration, integer, oneOf, path, text } from "../../config/options/option-types.ts"
-import { defineSection } from "../../config/options/section.ts"
+import { defineSection } from "../../config/declarations.ts"
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS

@@ -1,5 +1,5 @@
 import { senderOf } from "../../components/processor-facts.ts"
-import type { Values } from "../../config/options/option.ts"
+import type { Values } from "../../config/options/option-types.ts"
 import type { Resolved } from "../../config/options/resolve.ts"
 import { TOPIC_NAME } from "../../pipeline/topic-name.ts"
 import { LISTINGS } from "./listings.ts"

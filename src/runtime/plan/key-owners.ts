@@ -1,11 +1,9 @@
 import { CONNECTION_OPTIONS } from "../../brokers/resolve-connection.ts"
 import type { Component } from "../../components/define-component.ts"
 import { enumerate, nearest } from "../../words.ts"
-import type { OptionSet } from "../../config/options/option.ts"
-import { ADMIN } from "../../config/sections/admin.ts"
+import type { OptionSet } from "../../config/options/option-types.ts"
+import { ADMIN, SERVICE, TRACES } from "../../config/sections.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
-import { SERVICE } from "../../config/sections/service.ts"
-import { TRACES } from "../../config/sections/traces.ts"
 import { extensions } from "../../extensions/registry.ts"
 
 /** Sections that have no components, by their names. */

@@ -1,5 +1,5 @@
 import type { Component } from "../../components/define-component.ts"
-import { ADMIN } from "../../config/sections/admin.ts"
+import { ADMIN, removedFromService, SERVICE, TRACES } from "../../config/sections.ts"
 import {
   CONNECTION_OPTIONS,
   resolveConnection,
@@ -8,9 +8,7 @@ import {
 import { Problems } from "../../config/file/problems.ts"
 import { checkDefaults, resolveSection, soundValues, type Found } from "../../config/options/resolve.ts"
 import type { FileSection } from "../../config/file/configuration-file.ts"
-import { TRACES } from "../../config/sections/traces.ts"
 import { FORWARD } from "../../config/sections/forward.ts"
-import { removedFromService, SERVICE } from "../../config/sections/service.ts"
 import { inSteps, type Steps } from "../../clock/slices.ts"
 import { answering } from "../../process/regular-file.ts"
 import { resolvePipelines, sectionsByComponent, type ResolvedPipeline } from "./resolve-pipelines.ts"

@@ -1,7 +1,7 @@
 import { blank, message, messageInFile, named, ofSection, setting, type Message } from "../../message.ts"
 import type { Component } from "../../components/define-component.ts"
 import type { Steps } from "../../clock/slices.ts"
-import type { OptionSet, Values } from "../../config/options/option.ts"
+import type { OptionSet, Values } from "../../config/options/option-types.ts"
 import { isRedisUrl } from "../../addresses/redis-url.ts"
 import { extensions } from "../../extensions/registry.ts"
 import type { Processor } from "../../pipeline/event.ts"

@@ -1,7 +1,7 @@
 import type { Component, ComponentKind, Configured } from "../../components/define-component.ts"
 import { isBuiltIn } from "../../components/registry.ts"
 import { nearest, suggest } from "../../words.ts"
-import type { OptionSet } from "../../config/options/option.ts"
+import type { OptionSet } from "../../config/options/option-types.ts"
 import type { Problems } from "../../config/file/problems.ts"
 import {
   resolveSection,

@@ -1,6 +1,6 @@
 import type { ConfigurationFile, FileSection } from "../../config/file/configuration-file.ts"
 import type { Place } from "../../config/file/problems.ts"
-import type { OptionSet } from "../../config/options/option.ts"
+import type { OptionSet } from "../../config/options/option-types.ts"
 import { inputsOf, type Resolved } from "../../config/options/resolve.ts"
 import type { Steps } from "../../clock/slices.ts"
 import type { Component, ComponentKind } from "../../components/define-component.ts"

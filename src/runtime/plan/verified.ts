@@ -1,7 +1,7 @@
 import { message, named, setting } from "../../message.ts"
 import type { Component } from "../../components/define-component.ts"
 import { isLoopback } from "../../addresses/endpoint.ts"
-import type { OptionSet, Values } from "../../config/options/option.ts"
+import type { OptionSet, Values } from "../../config/options/option-types.ts"
 import type { Processor } from "../../pipeline/event.ts"
 
 interface Steps {

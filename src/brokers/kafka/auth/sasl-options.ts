@@ -1,7 +1,6 @@
 import { message, named, setting } from "../../../message.ts"
 import { custom, file, list, oneOf, text, WrongValue } from "../../../config/options/option-types.ts"
-import { only } from "../../../config/options/relations.ts"
-import type { Checking } from "../../../config/options/section.ts"
+import { type Checking, only } from "../../../config/declarations.ts"
 
 const PASSWORD = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const
 

@@ -1,7 +1,7 @@
 import { blank, message, named, namedBy, setting } from "../../../message.ts"
 import { readRegularFile } from "../../../process/regular-file.ts"
 import type { Values } from "../../../config/options/option-types.ts"
-import type { Checking } from "../../../config/options/section.ts"
+import type { Checking } from "../../../config/declarations.ts"
 import { enumerate } from "../../../words.ts"
 import { whyUnreadable } from "../../../process/paths.ts"
 import { WrongSetting } from "../../schemes/family.ts"

@@ -1,5 +1,5 @@
 import { file, headerName, list, oneOf, text } from "../../../config/options/option-types.ts"
-import { only } from "../../../config/options/relations.ts"
+import { only } from "../../../config/declarations.ts"
 import { HEADER_NAME } from "../../../headers.ts"
 import { SECRET_FORMS } from "../../schemes/secrets.ts"
 import { SETTINGS } from "../../settings.ts"

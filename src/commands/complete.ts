@@ -3,6 +3,7 @@ import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { loadForCommand } from "../runtime/load-for-command.ts"
 import { DROP } from "../components/router/routes.ts"
 import { HooklineError } from "../errors.ts"
+import { placesOfSinks } from "./connections-of.ts"
 import { escapeLine } from "../telemetry/escape-controls.ts"
 import { PROVIDER_NAMES } from "../verify/verification.ts"
 
@@ -82,10 +83,8 @@ function valuesOf(
     case "file":
     case "folder":
       return [FILES]
-    case "topic": {
-      const read = configuration(file)
-      return read !== undefined && read.connections.size > 1 ? placesOf(read) : topicsOf(read)
-    }
+    case "topic":
+      return topicsOf(configuration(file))
     case "connection/topic":
       return placesOf(configuration(file))
     case "connection":
@@ -127,17 +126,11 @@ function topicsOf(configuration: ConfigurationFile | undefined): Candidate[] {
 }
 
 /** `connection/topic`, of the sinks of the file. */
-function placesOf(configuration: ConfigurationFile | undefined): Candidate[] {
-  const connections = [...(configuration?.connections.keys() ?? [])]
-  const places = [...(configuration?.pipelines.values() ?? [])].flatMap(({ components }) => {
-    const { texts } = components.get("BrokerSink") ?? {}
-    const only = connections.length === 1 ? connections[0] : undefined
-    const connection = texts?.get("connection")?.value.text ?? only
-    const topic = texts?.get("topic")?.value.text
-    return connection === undefined || topic === undefined ? [] : [`${connection}/${topic}`]
-  })
-  return [...new Set(places)].map((it) => [it, ""])
-}
+const placesOf = (configuration: ConfigurationFile | undefined): Candidate[] =>
+  (configuration === undefined ? [] : placesOfSinks(configuration)).map(({ connection, topic }) => [
+    `${connection}/${topic}`,
+    "",
+  ])
 
 /** What can be read of the file: completion reports no errors. */
 function configuration(file: string | undefined): ConfigurationFile | undefined {

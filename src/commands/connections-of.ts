@@ -1,5 +1,7 @@
 import type { TopicPlace } from "../config/declarations.ts"
+import type { ConfigurationFile } from "../config/file/configuration-file.ts"
 import { HooklineError } from "../errors.ts"
+import { loadForCommand } from "../runtime/load-for-command.ts"
 import type { Application } from "../runtime/application.ts"
 
 /** A topic as an argument names it: with its connection, unless that is the only one. */
@@ -24,22 +26,39 @@ export function connectionsOf(app: Application, chosen: string | undefined): rea
 }
 
 /**
- * Finds the connections of topics: where an argument names none, it is the chosen one, or the only one of the file.
+ * Finds the connections of topics: where an argument names none, it is the chosen one, the only one of the file, or the only one
+ * to which its pipelines publish such a topic.
  *
  * @throws HooklineError `config` where there is none, `usage` where there is no such one, or several
  */
 export function placesIn(
   app: Application,
   topics: readonly NamedTopic[],
-  chosen: string | undefined,
+  { config, connection: chosen }: { readonly config?: string; readonly connection?: string },
 ): readonly TopicPlace[] {
   return topics.map(({ topic, connection = chosen }) => {
     const [id, ...others] = connectionsOf(app, connection)
     if (others.length === 0) return { connection: id!, topic }
+    const published = placesOfSinks(loadForCommand(config)).filter((it) => it.topic === topic)
+    if (published.length === 1) return published[0]!
     const all = [id, ...others].map((it) => `${it}/${topic}`)
     throw new HooklineError(
       "usage",
       `the file has several connections; name the topic with its own: ${all.join(" or ")}`,
     )
   })
+}
+
+/** The topics that the sinks of the file name, each place once, whatever is wrong with the file. */
+export function placesOfSinks({ connections, pipelines }: ConfigurationFile): readonly TopicPlace[] {
+  const ids = [...connections.keys()]
+  const places = [...pipelines.values()].flatMap(({ components }) => {
+    const { texts } = components.get("BrokerSink") ?? {}
+    const connection = texts?.get("connection")?.value.text ?? (ids.length === 1 ? ids[0] : undefined)
+    const topics = [texts?.get("topic")?.value.text, texts?.get("dead_letter_topic")?.value.text]
+    return topics.flatMap((topic) =>
+      connection === undefined || topic === undefined ? [] : [{ connection, topic }],
+    )
+  })
+  return [...new Map(places.map((it) => [`${it.connection}/${it.topic}`, it])).values()]
 }

@@ -84,7 +84,7 @@ class TailedLogs {
   /** @returns each topic once; undefined: interrupted while a log was waited for */
   async open(topics: readonly NamedTopic[]): Promise<readonly LoggedTopic[] | undefined> {
     const app = Application.fromFile(this.#flags.config)
-    const places = placesIn(app, topics, this.#flags.connection)
+    const places = placesIn(app, topics, this.#flags)
     const byConnection = Map.groupBy(places, ({ connection }) => connection)
     const found = await Promise.all(
       [...byConnection].map(async ([connection, of]) => {

@@ -71,10 +71,11 @@ test("the connection's own section is read, and its problems alone are reported"
   ])
 })
 
-test("a connection that has to be named is named", async () => {
-  expect(await ask("tail", "t")).toMatchObject({
+test("a topic's connection has to be named, unless the pipelines publish it to one alone", async () => {
+  expect(await ask("tail", "t")).toMatchObject({ status: 0, stdout: expect.stringContaining(`{"id":1,`) })
+  expect(await ask("tail", "u")).toMatchObject({
     status: 64,
     stderr:
-      "the file has several connections; name the topic with its own: log/t or other/t or spooled/t\n(see hookline tail --help)\n",
+      "the file has several connections; name the topic with its own: log/u or other/u or spooled/u\n(see hookline tail --help)\n",
   })
 })

@@ -172,7 +172,8 @@ describe.skipIf(!hasRedis())("replicas that share a Redis", () => {
       log: { info: add, warn: add, error: add } as never,
       signal,
     })
-    opened.push({ [Symbol.asyncDispose]: () => reconciler.close() })
+    // before its folder is removed: it compares its ledger with the log once more
+    await using _ = { [Symbol.asyncDispose]: () => reconciler.close() }
     expect(await reconciler.pass()).toMatchObject({ missing: 1, open: 0, unrecoverable: 1 })
     expect(hook.requests.filter((it) => it.startsWith("POST"))).toEqual([])
     expect(lines).not.toContain("asked for missing events")

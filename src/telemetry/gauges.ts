@@ -189,7 +189,7 @@ const GAUGES = [
 /** By id, without those that another process of the service runs. */
 export const ofThisProcess = <S extends { readonly id: string; readonly isElsewhere: boolean }>(
   sections: Iterable<S>,
-) =>
+): Iterable<readonly [label: string, one: S]> =>
   Iterator.from(sections)
     .filter((it) => !it.isElsewhere)
     .map((it) => [it.id, it] as const)

@@ -42,7 +42,7 @@ test("forty teams are forty included files, and each takes an event", async () =
   expect(statuses).toEqual(ids.map(() => 200))
   const topics = await hookline(["topics", "-c", join(folder, "pipelines.conf")])
   const rows = topics.stdout.trimEnd().split("\n").slice(1)
-  expect(rows.map((row) => row.split(/ +/).slice(0, 3))).toEqual(ids.map((id) => [id, "1", "1"]))
+  expect(rows.map((row) => row.split(/ +/).slice(0, 3))).toEqual(ids.map((id) => [`log/${id}`, "1", "1"]))
 })
 
 test("a broken file stops a reload as a whole and is named; new, changed and removed files take effect", async () => {

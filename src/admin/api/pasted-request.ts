@@ -1,4 +1,4 @@
-import { isUtf8 } from "node:buffer"
+import { Buffer, isUtf8 } from "node:buffer"
 import { split } from "shlex"
 import { HooklineError } from "../../errors.ts"
 import { headerBytes, headerText, toHeaderValue } from "../../headers.ts"

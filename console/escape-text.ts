@@ -8,8 +8,8 @@ const CONTROLS =
   // oxlint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]|\r(?!\n)/g
 
-/** Writes control characters as JSON does: a text from outside can't turn around what stands beside it. */
-export const escapeText = (text: string): string =>
+/** Writes control characters as JSON does: text from outside can't reverse or hide the text beside it. */
+const escapeText = (text: string): string =>
   text.replace(CONTROLS, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
 /** Escapes every text that is rendered, and tooltips. Fields of forms and what is copied keep their characters. */

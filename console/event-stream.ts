@@ -1,23 +1,27 @@
 import { createParser } from "eventsource-parser"
 import { errorOf } from "./api-client.ts"
 
-/** `silent`: connected, while heartbeats stay away. */
+/** `silent`: connected, but heartbeats are missing. */
 export type StreamState = "connecting" | "open" | "silent" | "lost" | "refused"
+
+/** Whether nothing is heard from the service, which was heard from before. */
+export const isInterrupted = (state: StreamState | undefined): boolean =>
+  state === "silent" || state === "lost"
 
 export interface StreamHandlers {
   /** One event: its name, its data parsed, and the last id. */
   event(name: string, data: unknown, id: string): void
   state(state: StreamState, error?: Error): void
-  /** Something came, if only a heartbeat. */
+  /** Called for everything that arrives, heartbeats included. */
   heard?(): void
 }
 
 const FIRST_RETRY_MS = 500
 const LAST_RETRY_MS = 5000
-/** The server sends a heartbeat each second: three have stayed away, and a little more. */
+/** The server sends a heartbeat each second: three are missing. */
 const SILENT_MS = 3500
-/** A connection that has been silent for so long is made anew. */
-const DEAD_MS = 40_000
+/** A connection that has been silent for so long is opened anew. */
+const STALE_MS = 40_000
 
 /**
  * Server-sent events that are read until `signal` aborts: reconnects with growing waits, and sends the last id that it saw
@@ -28,13 +32,13 @@ export async function readEvents(url: string, handlers: StreamHandlers, signal: 
   let lastId = ""
   handlers.state("connecting")
   for (let wait = FIRST_RETRY_MS; !signal.aborted; wait = Math.min(wait * 2, LAST_RETRY_MS)) {
-    const dead = new AbortController()
-    let silence: ReturnType<typeof setTimeout> | undefined
-    let death: ReturnType<typeof setTimeout> | undefined
+    const stale = new AbortController()
+    let silentTimer: ReturnType<typeof setTimeout> | undefined
+    let staleTimer: ReturnType<typeof setTimeout> | undefined
     try {
       const response = await fetch(url, {
         headers: { Accept: "text/event-stream", ...(lastId && { "Last-Event-ID": lastId }) },
-        signal: AbortSignal.any([signal, dead.signal]),
+        signal: AbortSignal.any([signal, stale.signal]),
       })
       if (!response.ok) {
         const error = await errorOf(response)
@@ -53,16 +57,16 @@ export async function readEvents(url: string, handlers: StreamHandlers, signal: 
       const text = response.body!.pipeThrough(new TextDecoderStream())
       let isSilent = false
       const hear = (): void => {
-        clearTimeout(silence)
-        clearTimeout(death)
+        clearTimeout(silentTimer)
+        clearTimeout(staleTimer)
         handlers.heard?.()
         if (isSilent) handlers.state("open")
         isSilent = false
-        silence = setTimeout(() => {
+        silentTimer = setTimeout(() => {
           isSilent = true
           handlers.state("silent")
         }, SILENT_MS)
-        death = setTimeout(() => dead.abort(), DEAD_MS)
+        staleTimer = setTimeout(() => stale.abort(), STALE_MS)
       }
       hear()
       for await (const chunk of text) {
@@ -73,8 +77,8 @@ export async function readEvents(url: string, handlers: StreamHandlers, signal: 
       if (signal.aborted) return
       handlers.state("lost", error as Error)
     } finally {
-      clearTimeout(silence)
-      clearTimeout(death)
+      clearTimeout(silentTimer)
+      clearTimeout(staleTimer)
     }
     if (signal.aborted) return
     handlers.state("lost")

@@ -6,7 +6,7 @@ import { readEvents, type StreamState } from "./event-stream.ts"
 /** What the service says of itself, each second; undefined: it has not yet. */
 export const overview = signal<Overview | undefined>(undefined)
 export const streamState = signal<StreamState>("connecting")
-/** The browser's time at which the service was heard of last, if only by a heartbeat. */
+/** The browser's time at which the service was last heard from, heartbeats included. */
 export const heardAt = signal(Date.now())
 /** The newest capture; views that list captures put it on top. */
 export const newestCapture = signal<CaptureSummary | undefined>(undefined)

@@ -1,4 +1,5 @@
 import { computed } from "@preact/signals"
+import { isInterrupted } from "./event-stream.ts"
 import { formatTime } from "./format.ts"
 import { heardAt, overview, streamState } from "./live.ts"
 
@@ -15,11 +16,11 @@ const LEVELS = {
   draining: "warning",
 } as const
 
-/** Unknown while nothing is heard of it: its last state is no longer shown then. Undefined: not known yet. */
+/** The state of the service; unknown while nothing is heard from it, whatever the last one was. Undefined: not known yet. */
 export const serviceState = computed<ServiceState | undefined>(() => {
   if (overview.value === undefined) return undefined
   const { state, attention } = overview.value
-  if (streamState.value === "lost" || streamState.value === "silent")
+  if (isInterrupted(streamState.value))
     return { level: "silent", text: `unknown since ${formatTime(heardAt.value).slice(0, -4)}` }
   const level = LEVELS[state]
   if (level !== "good") return { level, text: state }

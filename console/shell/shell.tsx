@@ -2,6 +2,7 @@ import { Component, type ComponentChildren } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { isSignedOut, sessions } from "../api-client.ts"
 import { ErrorNote } from "../components/loading.tsx"
+import { isInterrupted } from "../event-stream.ts"
 import { useShortcuts } from "../keyboard.ts"
 import { streamState } from "../live.ts"
 import { hrefOf, navigate, route } from "../router.ts"
@@ -93,7 +94,7 @@ const QUIET_MS = 1500
 
 /** Says quietly that the service does not answer, and that the page continues by itself. It lies over the view: nothing moves. */
 function ConnectionBar() {
-  const isLost = streamState.value === "lost" || streamState.value === "silent"
+  const isLost = isInterrupted(streamState.value)
   const [isShown, show] = useState(false)
   useEffect(() => {
     if (!isLost) return show(false)

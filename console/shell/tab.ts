@@ -4,7 +4,7 @@ import { serviceState, type ServiceState } from "../service-state.ts"
 import { viewOf } from "../views/views.ts"
 import svg from "../icon.svg" with { type: "text" }
 
-/** A mark in the title and a dot on the icon, for who has the page in one of many tabs; a good state has neither. */
+/** A mark in the title and a dot on the icon, seen when the page is one of many tabs; a good state has neither. */
 const MARKS: { readonly [level in ServiceState["level"]]?: { readonly sign: string; readonly dot: string } } =
   {
     warning: { sign: "▲", dot: "<circle cx='12' cy='12' r='4' fill='#e5a100' stroke='#fff'/>" },
@@ -12,7 +12,7 @@ const MARKS: { readonly [level in ServiceState["level"]]?: { readonly sign: stri
     silent: { sign: "◌", dot: "<circle cx='12' cy='12' r='3.5' fill='#fff' stroke='#58616e'/>" },
   }
 
-/** Keeps the title and the icon of the browser's tab at the view and the service's state. */
+/** Keeps the browser tab's title and icon up to date with the view and the service's state. */
 export function showInTab(): void {
   const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]")!
   const plain = icon.href

@@ -36,11 +36,13 @@ export function placesIn(
   topics: readonly NamedTopic[],
   { config, connection: chosen }: { readonly config?: string; readonly connection?: string },
 ): readonly TopicPlace[] {
+  let published: readonly TopicPlace[] | undefined
   return topics.map(({ topic, connection = chosen }) => {
     const [id, ...others] = connectionsOf(app, connection)
     if (others.length === 0) return { connection: id!, topic }
-    const published = placesOfSinks(loadForCommand(config)).filter((it) => it.topic === topic)
-    if (published.length === 1) return published[0]!
+    published ??= placesOfSinks(loadForCommand(config))
+    const [place, ...more] = published.filter((it) => it.topic === topic)
+    if (place !== undefined && more.length === 0) return place
     const all = [id, ...others].map((it) => `${it}/${topic}`)
     throw new HooklineError(
       "usage",

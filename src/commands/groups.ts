@@ -34,7 +34,7 @@ async function groups({ config, json }: ConfigFlags & { readonly json?: true }):
 
 function print({ groups: rows, left_out }: ConsumerGroups): void {
   printTable([["GROUP", "TOPIC", "LAG", "MEMBERS", "STATE"], ...rows.map(cellsOf)], [0, 1, 4])
-  if (left_out > 0) console.log(`and ${left_out} more, which are less far behind`)
+  if (left_out > 0) console.log(`and ${left_out} more, with less lag`)
 }
 
 const cellsOf = ({ group, connection, topic, lag, members, state }: GroupOverview): string[] => [

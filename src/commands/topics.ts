@@ -21,8 +21,7 @@ export async function topics({ config, connection, json }: LogFlags): Promise<vo
   const found = await Promise.all(
     ids.map((id) =>
       topicsOf(app, id).catch((error: unknown): ListedTopic[] => {
-        if (!(error instanceof HooklineError)) throw error
-        if (ids.length === 1) throw error
+        if (!(error instanceof HooklineError) || ids.length === 1) throw error
         if (error.code !== "no_log") failures.push(error)
         return []
       }),

@@ -24,8 +24,8 @@ export interface ShapeDeps {
   readonly shapes: Map<string, Shape>
 }
 
-/** A GET may be a browser's, or a sender's that takes it for POST: it is answered only where the configuration says so. */
-const UNASKED_PROBES: readonly string[] = ["HEAD"]
+/** A sender that is set to GET in place of POST has to see a 405, so GET is answered only where the configuration says so. */
+const DEFAULT_PROBES: readonly string[] = ["HEAD"]
 const PROBES: readonly string[] = ["GET", "HEAD"]
 
 /** The shape of a route, the same for all routes that have it. */
@@ -33,7 +33,7 @@ export function shapeOf(route: Route, { bodyDeadlines: deadlines, isFramed, shap
   const { maxBodyBytes, response, probeStatus: status, handler } = route
   const key = JSON.stringify([maxBodyBytes, response, status, handler.response, handler.methods])
   return shapes.getOrInsertComputed(key, () => {
-    const probes = status === undefined ? UNASKED_PROBES : PROBES
+    const probes = status === undefined ? DEFAULT_PROBES : PROBES
     const methods = [...new Set([...handler.methods, ...probes])]
     return {
       bodyLimits: { maxBytes: maxBodyBytes, deadlines, isFramed },

@@ -43,7 +43,7 @@ function isListed(file: Stats): boolean {
   // the newest first, mostly
   return descriptors
     .toReversed()
-    .some((descriptor) => isSame(Number(descriptor), file) && locksOf(descriptor).includes("POSIX"))
+    .some((descriptor) => isSame(Number(descriptor), file) && hasWriteLock(descriptor))
 }
 
 function isSame(descriptor: number, { dev, ino }: Stats): boolean {
@@ -56,12 +56,12 @@ function isSame(descriptor: number, { dev, ino }: Stats): boolean {
   }
 }
 
-function locksOf(descriptor: string): string {
+function hasWriteLock(descriptor: string): boolean {
   try {
     const lines = readFileSync(`/proc/self/fdinfo/${descriptor}`, "utf8").split("\n")
-    return lines.filter((line) => line.startsWith("lock:") && line.includes("WRITE")).join("\n")
+    return lines.some((it) => it.startsWith("lock:") && it.includes("POSIX") && it.includes("WRITE"))
   } catch {
-    return ""
+    return false
   }
 }
 

@@ -24,7 +24,7 @@ const tabIs = (page: Page, title: RegExp, isMarked: boolean): Promise<unknown> =
 describe.skipIf(!hasBrowser())("the service's state, in the header and the browser's tab", () => {
   const browser = sharedByTests(startBrowser)
 
-  test("a frozen service is unknown since it was heard of last, and well again when it goes on", async () => {
+  test("a frozen service is unknown since it was last heard from, and well again when it continues", async () => {
     using folder = temporaryFolder()
     await using running = await startHookline(await configurationOf("directory = log"), {
       folder: folder.path,

@@ -2,6 +2,7 @@ import type { Ref } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import { Select } from "../../components/select.tsx"
 import { State } from "../../components/values.tsx"
+import { isInterrupted } from "../../event-stream.ts"
 import { fromLocalTime, sentence, toLocalTime } from "../../format.ts"
 import { parseCondition } from "./condition.ts"
 import type { EventsPlace, Source } from "./place.ts"
@@ -147,7 +148,7 @@ function LiveState({ tail, toggle }: { tail: TopicTail; toggle: () => void }) {
       <span class="live-state" role="status">
         {isPaused ? (
           <State level="warning">paused</State>
-        ) : stream === "lost" || stream === "silent" ? (
+        ) : isInterrupted(stream) ? (
           <State level="warning">reconnecting</State>
         ) : stream === "refused" ? (
           <State level="error">not live</State>

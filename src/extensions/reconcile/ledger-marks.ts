@@ -9,9 +9,9 @@ import type { LogPlace } from "../../brokers/log-place.ts"
  *
  * A mark is made before the sender's list is read, and `events.mark` is the newest one when an event's outcome was found. So the
  * record of an event that has an earlier mark is before the places of each later one, and a log that has all records before the
- * places of a mark has those of all events of earlier marks. Each mark of events is followed by
- * one that stays, which says where their records end at the latest, and by one that is moved on until an event has it. A mark has
- * only the places that moved since the one before.
+ * places of a mark has those of all events of earlier marks. Each mark of events is followed by one that stays, which says where
+ * their records end at the latest, and by one that is moved on until an event has it. A mark has only the places that moved since
+ * the one before.
  */
 
 /** A place with the number of its mark. */

@@ -6,6 +6,7 @@ import {
   checkpoint,
   closeFailed,
   closeWithoutCheckpoint,
+  emptyWal,
   whyNotRead,
   type Checkpointed,
   type CheckpointMode,
@@ -103,12 +104,21 @@ export abstract class DurableDatabase {
     return true
   }
 
-  /** Checkpoints the WAL, unless a reader prevents it, and closes the file. @throws FileTakenAway: it is open still */
+  /**
+   * Checkpoints the WAL, unless a reader prevents it, and closes the file. SQLite does that itself only where no reader has
+   * the file open, and what is left in a WAL is missing from a copy of the file alone.
+   *
+   * @throws FileTakenAway: it is open still; SQLiteError of the checkpoint: it is closed
+   */
   close(): void {
     this.#endTransaction()
     this.files.begin()
-    this.files[Symbol.dispose]()
-    this.db.close(true)
+    try {
+      emptyWal(this.db)
+    } finally {
+      this.files[Symbol.dispose]()
+      this.db.close(true)
+    }
   }
 
   /** Why an operation failed: a WAL that was truncated, a disk that does not read the files, or what was thrown. */

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite"
 import { afterEach, beforeEach, expect, test } from "bun:test"
-import { existsSync } from "node:fs"
+import { copyFileSync, existsSync } from "node:fs"
 import { join } from "node:path"
 import { pino } from "pino"
 import { SqliteKeys } from "../dedupe/sqlite-keys.ts"
@@ -108,10 +108,28 @@ test("a reader that closes last leaves the WAL to the writer", async () => {
   await broker.publish({ topic: "t", value: Buffer.from("a") }, soon())
   const reader = openEmbeddedReader(folder.path)
   expect(await reader.topics()).toHaveLength(1)
+  const snapshot = new Database(logIn(folder.path).file, { readonly: true })
+  snapshot.run("BEGIN")
+  snapshot.query("SELECT count(*) FROM sqlite_schema").get()
   await broker.close()
+  snapshot.close()
   const { size } = Bun.file(`${logIn(folder.path).file}-wal`)
   await reader.close()
   expect([size > 0, Bun.file(`${logIn(folder.path).file}-wal`).size]).toEqual([true, size])
+})
+
+test("a log that is closed beside an open reader is whole in its file alone", async () => {
+  const broker = openEmbedded({ directory: folder.path }, { log, metrics: { batch() {} } })
+  await broker.publish({ topic: "t", value: Buffer.from("a") }, soon())
+  const reader = openEmbeddedReader(folder.path)
+  expect(await reader.topics()).toHaveLength(1)
+  await broker.close()
+  using copied = temporaryFolder()
+  copyFileSync(logIn(folder.path).file, logIn(copied.path).file)
+  await reader.close()
+  const copy = openEmbeddedReader(copied.path)
+  expect(await copy.topics()).toMatchObject([{ topic: "t", records: 1 }])
+  await copy.close()
 })
 
 const taken = (durable: Durable, key: string): Promise<boolean> =>

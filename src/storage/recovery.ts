@@ -100,8 +100,13 @@ function* chunksOf(descriptor: number): Generator<Buffer> {
 
 /** Moves all of the WAL to the database, durably. @throws HeldByReaders, SQLiteError */
 export function checkpointAll(db: Database, file: string): void {
+  if (!emptyWal(db)) throw new HeldByReaders(file)
+}
+
+/** Moves all of the WAL to the database, durably, if readers allow it within READERS_MS. @returns whether they did @throws SQLiteError */
+export function emptyWal(db: Database): boolean {
   db.run(`PRAGMA busy_timeout = ${READERS_MS}`)
-  if (!checkpoint(db, "TRUNCATE").isWhole) throw new HeldByReaders(file)
+  return checkpoint(db, "TRUNCATE").isWhole
 }
 
 /** https://sqlite.org/pragma.html#pragma_wal_checkpoint */

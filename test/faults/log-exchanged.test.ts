@@ -88,6 +88,7 @@ test.each<[string, (cwd: string) => void]>([
     for (const name of NAMES) await post(service, name, numbered(`${name}, first`, 40))
     const { status, stderr } = await hookline(["log", "backup", "backup"], { cwd })
     expect([status, stderr]).toEqual([0, ""])
+    expect(await service.stop()).toBe(0)
   }
   mkdirSync(join(cwd, "older"))
   cpSync(join(cwd, "one/log.sqlite"), join(cwd, "older/log.sqlite"))

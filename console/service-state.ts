@@ -19,11 +19,12 @@ const LEVELS = {
 /** The state of the service; unknown while nothing is heard from it, whatever the last one was. Undefined: not known yet. */
 export const serviceState = computed<ServiceState | undefined>(() => {
   if (overview.value === undefined) return undefined
-  const { state, attention } = overview.value
+  const { state, problems } = overview.value
+  const there = problems.filter(({ until }) => until === null)
   if (isInterrupted(streamState.value))
     return { level: "silent", text: `unknown since ${formatTime(heardAt.value).slice(0, -4)}` }
   const level = LEVELS[state]
   if (level !== "good") return { level, text: state }
-  if (attention.length === 0) return { level, text: "all well" }
-  return { level: attention.some((it) => it.level === "error") ? "error" : "warning", text: state }
+  if (there.length === 0) return { level, text: "all well" }
+  return { level: there.some((it) => it.severity === "error") ? "error" : "warning", text: state }
 })

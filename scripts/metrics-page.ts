@@ -31,7 +31,7 @@ const GROUPS: readonly (readonly [heading: Heading, names: RegExp])[] = [
   ["Forwarding", /^hookline_forward_/],
   ["Traces", /^hookline_traces?_/],
   ["Connections", /^hookline_(connection|publish|batch|retried|connects|broker|impaired|partitions)(_|$)/],
-  ["Process and configuration", /^hookline_(build|readiness|in_flight|event_loop|config)(_|$)/],
+  ["Process and configuration", /^hookline_(build|readiness|problems|in_flight|event_loop|config)(_|$)/],
   ["Runtime", /^(process|nodejs)_/],
   ["Pipelines", /^hookline_/],
 ]
@@ -66,6 +66,7 @@ function declaredMetrics(): MetricRegistry["all"] {
       undefined,
     )
   metrics.observeReadiness(() => "ready")
+  metrics.observeProblems(() => [])
   // created on first use
   void metrics.traces
   return metrics.all

@@ -1,10 +1,11 @@
 import type { Shape } from "./api/shape.ts"
-import type { Attention, PipelineState } from "./api/shapes.ts"
+import type { PipelineState } from "./api/shapes.ts"
+import type { Finding } from "./problems/finding.ts"
 
 /** An extension that runs, as the admin API shows it. */
 export interface ExtensionState {
-  /** Lists what needs someone's action now. */
-  attention(): Iterable<Attention>
+  /** Finds what needs someone's action now. */
+  problems(): Iterable<Finding>
   /** The states of the pipelines that it watches; undefined: nothing is wrong. */
   pipelineStates?(): ReadonlyMap<string, PipelineState | undefined>
   /** Its sections, as the admin API lists them. */

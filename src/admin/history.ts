@@ -80,6 +80,11 @@ export class History {
     return this.#pipelines.get(pipeline) ?? this.#empty
   }
 
+  /** Every pipeline to which something has come. */
+  pipelines(): Iterable<readonly [id: string, history: PipelineHistory]> {
+    return this.#pipelines
+  }
+
   /** Milliseconds, by the same clock, since the last complete step. */
   sinceStepMs(nowMs: number): number {
     return nowMs - this.#step * STEP_MS

@@ -4,6 +4,7 @@ import type { Logger } from "../telemetry/log.ts"
 import { AdminClient, isToAnswerAlone, unanswered } from "./admin-client.ts"
 import { ApiError } from "./api/problem.ts"
 import type { Overview } from "./api/overview-shape.ts"
+import { ProcessActivity } from "./api/replica-shapes.ts"
 import { misfit, type Shape } from "./api/shape.ts"
 import type { ActivitySample } from "./history.ts"
 import { addressesOf, isName } from "./replica-places.ts"
@@ -76,6 +77,11 @@ export class Replicas {
     clearTimeout(this.#timer)
   }
 
+  /** As the last round found them. */
+  get known(): readonly Replica[] {
+    return this.#known
+  }
+
   /** As the last round found them, and the next begins soon; none for a request of another replica. */
   current(request?: Request): readonly Replica[] {
     if (request !== undefined && isToAnswerAlone(request)) return []
@@ -144,7 +150,9 @@ export class Replicas {
         return { ...silent, problem: `is Hookline ${version}, this one ${manifest.version}` }
       if (wrong !== undefined) return { ...silent, problem: `is not a Hookline of this version${wrong}` }
       const activity = await client.ask<ActivitySample>("activity").catch(unanswered)
-      return { ...silent, overview, problem: undefined, activity }
+      // counters of another form would end the sampling of all
+      const isActivity = activity !== undefined && misfit(activity, ProcessActivity) === undefined
+      return { ...silent, overview, problem: undefined, activity: isActivity ? activity : undefined }
     } catch (error) {
       const isRefused = error instanceof ApiError && error.status === 401
       if (!isRefused) return { ...silent, problem: (error as Error).message }

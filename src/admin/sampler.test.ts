@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test"
-import { Outages, Sampler } from "./sampler.ts"
+import { Sampler } from "./sampler.ts"
 import type { Readiness } from "./service.ts"
 
-test("an outage begins when it is sampled, though nobody asks", async () => {
+test("a problem begins when it is sampled, though nobody asks", async () => {
   const failed: unknown[] = []
   const readiness: Readiness = {
     state: "not ready",
@@ -15,35 +15,29 @@ test("an outage begins when it is sampled, though nobody asks", async () => {
     stores: [],
     spools: [],
   }
-  const sampler = new Sampler({ activity: async () => [], readiness: () => readiness }, (error) =>
-    failed.push(error),
-  )
+  const service = {
+    activity: async () => ({ process: "", events: [], bounds: [], latencies: [], notes: [] }),
+    readiness: () => readiness,
+    pipelines: () => [],
+    forwards: () => [],
+    extensions: () => [],
+  }
+  const sampler = new Sampler(service, (error) => failed.push(error))
   try {
+    sampler.start()
     await sampler.sample()
     const sampledMs = Date.now()
-    expect(sampler.outages.since("kafka")).toBeLessThanOrEqual(sampledMs)
-    expect(sampler.outages.since("log")).toBeUndefined()
-    const since = sampler.outages.since("kafka")
+    const { problems } = sampler
+    const since = problems.since("connection_down:kafka")
+    expect(since).toBeLessThanOrEqual(sampledMs)
+    expect(problems.since("connection_down:log")).toBeUndefined()
     await sampler.sample()
-    expect(sampler.outages.since("kafka")).toBe(since!)
+    expect(problems.since("connection_down:kafka")).toBe(since!)
+    expect(problems.current()).toMatchObject([
+      { id: "connection_down:kafka", connection: "kafka", severity: "error", until: null },
+    ])
     expect(failed).toEqual([])
   } finally {
     sampler.close()
   }
-})
-
-test("an outage lasts from the first sampling that finds it to the first that does not", () => {
-  const outages = new Outages()
-  const see = (kafka: string | undefined, atMs: number): (number | undefined)[] => {
-    outages.see([...new Map([["kafka", kafka]]), ["log", undefined]], atMs)
-    return [outages.since("kafka"), outages.since("log")]
-  }
-  expect(see(undefined, 1000)).toEqual([undefined, undefined])
-  expect(see("no broker answers", 2000)).toEqual([2000, undefined])
-  expect(see("another reason", 3000)).toEqual([2000, undefined])
-  expect(see(undefined, 4000)).toEqual([undefined, undefined])
-  expect(see("no broker answers", 5000)).toEqual([5000, undefined])
-  // a reload has removed it
-  outages.see([], 6000)
-  expect(outages.since("kafka")).toBeUndefined()
 })

@@ -1,41 +1,64 @@
 import { steadyMs } from "../clock/clock.ts"
 import { inSlices } from "../clock/slices.ts"
 import { History, type ActivitySample } from "./history.ts"
-import { STEP_MS } from "./pipeline-history.ts"
-import type { Readiness } from "./service.ts"
+import { ProblemList } from "./problems/problem-list.ts"
+import { findProblems } from "./problems/subjects.ts"
+import type { Replica } from "./replicas.ts"
+import type { Service } from "./service.ts"
 
-/** What is sampled, of all replicas. */
-interface Sampled {
-  activity(): Promise<readonly ActivitySample[]>
-  readiness(): Readiness
+/** The other replicas, as far as they are known. */
+interface OtherReplicas {
+  readonly known: readonly Replica[]
+  /** As `known`, but not older than a round. */
+  fresh(): Promise<readonly Replica[]>
 }
 
+/** The pause between two samples, in milliseconds; of thousands of pipelines, sampling takes at most a twentieth of the time. */
+const SAMPLED_MS = 1000
+const MOST_SHARE = 20
 /** How old what someone asks for may be, in milliseconds. */
 const FRESH_MS = 100
 
-/** Samples the counters and the state of connections at a slow pace, and when someone asks. */
+type SampledService = Pick<Service, "activity" | "readiness" | "pipelines" | "forwards" | "extensions">
+
+/** Samples the counters of all replicas each second, and when someone asks, and finds the problems by them. */
 export class Sampler {
   readonly history = new History(steadyMs())
-  readonly outages = new Outages()
+  readonly problems = new ProblemList()
   /** The last ones. */
   samples: readonly ActivitySample[] = []
-  readonly #sampled: Sampled
+  /** undefined: this is the only one. */
+  replicas: OtherReplicas | undefined
+  readonly #service: SampledService
   readonly #failed: (error: unknown) => void
   #timer: Timer | undefined
   #sampling: Promise<void> | undefined
   #sampledMs = Number.NEGATIVE_INFINITY
-  #isClosed = false
+  #tookMs = 0
+  #isStarted = false
 
   /** @param failed called with a fault, after which sampling continues */
-  constructor(sampled: Sampled, failed: (error: unknown) => void) {
-    this.#sampled = sampled
+  constructor(service: SampledService, failed: (error: unknown) => void) {
+    this.#service = service
     this.#failed = failed
+  }
+
+  start(): void {
+    this.#isStarted = true
     void this.sample()
+  }
+
+  close(): void {
+    this.#isStarted = false
+    clearTimeout(this.#timer)
   }
 
   /** The history, brought up to date. */
   async fresh(): Promise<History> {
-    if (steadyMs() - this.#sampledMs >= FRESH_MS) await this.sample()
+    if (steadyMs() - this.#sampledMs >= FRESH_MS) {
+      await this.replicas?.fresh()
+      await this.sample()
+    }
     return this.history
   }
 
@@ -47,45 +70,44 @@ export class Sampler {
     }))
   }
 
-  close(): void {
-    this.#isClosed = true
-    clearTimeout(this.#timer)
-  }
-
   async #sample(): Promise<void> {
+    const startMs = steadyMs()
     try {
-      const samples = await this.#sampled.activity()
+      const others = (this.replicas?.known ?? []).flatMap((it) => it.activity ?? [])
+      const samples = [await this.#service.activity(), ...others]
       const nowMs = steadyMs()
       await inSlices(this.history.take(samples, nowMs, Date.now()))
       this.samples = samples
       this.#sampledMs = nowMs
-      this.outages.see(this.#sampled.readiness().connections, Date.now())
+      // before it is started not all is open
+      if (this.#isStarted) this.#findProblems()
     } catch (error) {
       this.#failed(error)
     }
+    this.#tookMs = steadyMs() - startMs
+  }
+
+  #findProblems(): void {
+    const service = this.#service
+    const nowMs = Date.now()
+    let pipelines: ReadonlyMap<string, ReturnType<Service["pipelines"]>[number]> | undefined
+    const findings = findProblems({
+      readiness: service.readiness(),
+      history: this.history,
+      // there may be thousands, and most of the time none is looked up
+      pipeline: (id) => (pipelines ??= new Map(service.pipelines().map((it) => [it.id, it]))).get(id),
+      forwards: service.forwards(),
+      extensions: service.extensions(),
+      replicas: this.replicas?.known ?? [],
+      nowMs,
+    })
+    this.problems.take(findings, nowMs)
   }
 
   #wait(): void {
     clearTimeout(this.#timer)
-    if (this.#isClosed) return
-    this.#timer = setTimeout(() => void this.sample(), STEP_MS).unref()
-  }
-}
-
-/** Since when connections can't be published to, by what each sampling found. */
-export class Outages {
-  readonly #since = new Map<string, number>()
-
-  /** @param connections with their problems; undefined: usable @param nowMs in milliseconds since 1970 */
-  see(connections: Iterable<readonly [id: string, problem: string | undefined]>, nowMs: number): void {
-    const problems = new Map(connections)
-    for (const id of this.#since.keys()) if (problems.get(id) === undefined) this.#since.delete(id)
-    for (const [id, problem] of problems)
-      if (problem !== undefined && !this.#since.has(id)) this.#since.set(id, nowMs)
-  }
-
-  /** The beginning of an outage in milliseconds since 1970; undefined: the connection could be published to at the last sampling. */
-  since(id: string): number | undefined {
-    return this.#since.get(id)
+    if (!this.#isStarted) return
+    const waitMs = Math.max(SAMPLED_MS, this.#tookMs * MOST_SHARE)
+    this.#timer = setTimeout(() => void this.sample(), waitMs).unref()
   }
 }

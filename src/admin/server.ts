@@ -14,13 +14,14 @@ import { tooManyWrong } from "./api/session.ts"
 import { answerWithPage } from "./page-files.ts"
 import { probes, text } from "./probes.ts"
 import { Replicas, type ReplicaSettings } from "./replicas.ts"
-import { Sampler } from "./sampler.ts"
+import type { Sampler } from "./sampler.ts"
 import type { Service } from "./service.ts"
 
 export type AdminServer = ReturnType<typeof openAdmin>
 
 export interface AdminDeps {
   readonly service: Service
+  readonly sampler: Sampler
   /** Called with a fault, which is answered 500. */
   readonly failed: (error: unknown) => void
   readonly log: Pick<Logger, "info" | "warn">
@@ -115,18 +116,14 @@ export function openAdmin(
 
 /** The API, and what it reads all the time. */
 function openApi(
-  { service, log, failed }: AdminDeps,
+  { service, sampler, log, failed }: AdminDeps,
   wrongTokens: WrongTokens,
   settings: () => AdminSettings,
   admission: () => AdminAccess,
 ) {
   const replicas = new Replicas(service.id, overviewShape(service.sectionLists), log)
   replicas.set(settings().replicas)
-  const activity = async () => [
-    await service.activity(),
-    ...(await replicas.fresh()).flatMap((it) => it.activity ?? []),
-  ]
-  const sampler = new Sampler({ readiness: () => service.readiness(), activity }, failed)
+  sampler.replicas = replicas
   const audit = auditBy(log, () => settings().auditTopic)
   const api = makeApi({ service, sampler, replicas, admission, wrongTokens, failed, audit })
   return {
@@ -134,7 +131,8 @@ function openApi(
     replicas,
     close() {
       replicas.close()
-      sampler.close()
+      // after a reload there may be another listener, with replicas of its own
+      if (sampler.replicas === replicas) sampler.replicas = undefined
       api.close()
     },
   }

@@ -1,5 +1,6 @@
 import type { Command } from "commander"
 import type { Overview } from "./overview.ts"
+import { ageOf } from "../clock/age.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { configFlag, jsonFlag, type ConfigFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
@@ -43,9 +44,9 @@ async function status({ config, json, watch }: StatusFlags): Promise<void> {
   }
 }
 
-function print({ state, version, host, attention, ...lists }: Overview): void {
+function print({ state, version, host, now, problems, ...lists }: Overview): void {
   console.log(escapeControls(`${state}: Hookline ${version} on ${host}`))
-  for (const { level, text } of attention) console.log(escapeControls(`${level}: ${text}`))
+  for (const it of problems) for (const line of linesOf(it, now)) console.log(escapeControls(line))
   section(
     ["PIPELINE", "EVENTS/S", "REFUSED/S", "P99 MS", "REFUSED IN 5 MIN"],
     lists.pipelines.map((it) => [
@@ -77,6 +78,16 @@ function print({ state, version, host, attention, ...lists }: Overview): void {
     lists.replicas.map((it) => [it.replica, it.host ?? "-", it.problem ?? it.state ?? "-"]),
     [0, 1, 2],
   )
+}
+
+/** A problem, since when it is there, and what to do; of one that is over, when it ended. */
+function* linesOf(
+  { severity, cause, since, until, next_step: next }: Overview["problems"][number],
+  nowMs: number,
+): Iterable<string> {
+  if (until !== null) return yield `over: ${cause} (ended ${ageOf(nowMs - until)} ago)`
+  yield `${severity}: ${cause} (for ${ageOf(nowMs - since)})`
+  yield `  ${next}`
 }
 
 /** Of a connection, in words: its problem, why its events are spooled, or which topics can't be published to. */

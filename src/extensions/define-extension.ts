@@ -1,6 +1,7 @@
 import type { Command } from "commander"
 import type { OptionSet } from "../config/options/option-types.ts"
 import type { ExtensionState } from "../admin/extension-state.ts"
+import type { ProblemKind } from "../admin/problems/finding.ts"
 import type { Gauge } from "../telemetry/gauges.ts"
 import type { CommandHost } from "./command-host.ts"
 import type { Host, PipelineHost, PipelineJoin } from "./host.ts"
@@ -39,6 +40,8 @@ interface Declaration<O extends OptionSet, P, R extends ExtensionState> {
   load(): Promise<Running<P, R>>
   /** Metrics that are read of what runs, at each scrape. */
   readonly gauges: readonly Gauge<R>[]
+  /** The kinds of problems that it finds, each with a section of the runbook. Default: none. */
+  readonly problems?: readonly ProblemKind[]
   /** Declares its commands. Default: none. */
   commands?(program: Command, host: CommandHost<P>): void
   /** The files that it keeps on disk. Default: none. */
@@ -52,6 +55,7 @@ export interface Extension {
   plan(view: ConfigurationView): readonly unknown[]
   load(): Promise<Running>
   readonly files: readonly KeptFiles[]
+  readonly problems: readonly ProblemKind[]
   commands(program: Command, host: CommandHost): void
   /** Its metrics. @param running undefined: it does not run now */
   gauges(running: () => ExtensionState | undefined): readonly Gauge<void>[]
@@ -61,6 +65,7 @@ export function defineExtension<O extends OptionSet, P, R extends ExtensionState
   sections,
   gauges,
   files = [],
+  problems = [],
   commands,
   ...declared
 }: Declaration<O, P, R>): Extension {
@@ -68,6 +73,7 @@ export function defineExtension<O extends OptionSet, P, R extends ExtensionState
     ...(declared as Pick<Extension, "name" | "plan" | "load">),
     sections: sections as Sections | undefined,
     files,
+    problems,
     commands: (program, host) => commands?.(program, host as CommandHost<P>),
     gauges: (running) =>
       gauges.map((gauge) => ({

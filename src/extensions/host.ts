@@ -1,3 +1,4 @@
+import type { ServiceProblem } from "../admin/api/problem-shapes.ts"
 import type { Service } from "../admin/service.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import type { Handler } from "../pipeline/compose.ts"
@@ -35,6 +36,8 @@ export interface Host extends PipelineHost {
 
 /** The service while it runs, across reloads. */
 export interface HostService extends Pick<Service, "activity" | "readiness" | "openReader" | "openBroker"> {
+  /** The problems that this process finds, as of the last second: those that are there, errors first, then those that are over. */
+  problems(): readonly ServiceProblem[]
   /** Has a pipeline answer an event without its sender's signature. @returns the status; 503 also where there is no such pipeline */
   inject(pipeline: string, body: string): Promise<number>
 }

@@ -1,6 +1,7 @@
 import { clientTls } from "../admin/client-tls.ts"
 import { AuditTopic } from "../admin/audit.ts"
 import type { AdminServer, openAdmin } from "../admin/server.ts"
+import type { Sampler } from "../admin/sampler.ts"
 import type { Service } from "../admin/service.ts"
 import { reopenConfig } from "../config/options/reloading.ts"
 import { ADMIN, tokenDoubts } from "../config/sections.ts"
@@ -23,8 +24,7 @@ export function acquireAdmin(
   plan: Plan,
   open: typeof openAdmin | undefined,
   transaction: Transaction,
-  service: Service,
-  log: Logger,
+  { service, sampler, log }: { readonly service: Service; readonly sampler: Sampler; readonly log: Logger },
 ): AdminServer | undefined {
   const { admin } = plan
   const { listen, token, read_token: readToken, hosts } = admin
@@ -44,7 +44,7 @@ export function acquireAdmin(
     open: () => {
       const failed = (err: unknown): void =>
         log.error({ err }, "unhandled error while answering an admin request")
-      const opened = open(listen, tls, settings, { service, log, failed })
+      const opened = open(listen, tls, settings, { service, sampler, log, failed })
       transaction.onCommit(() => log.info({ url: opened.url }, "admin page, API and metrics listening"))
       return opened
     },

@@ -1,5 +1,6 @@
 import { inject } from "../admin/api/submit.ts"
 import type { ExtensionState } from "../admin/extension-state.ts"
+import type { Sampler } from "../admin/sampler.ts"
 import type { Service } from "../admin/service.ts"
 import type { Running } from "../extensions/define-extension.ts"
 import type { PipelineHost, PipelineJoin } from "../extensions/host.ts"
@@ -48,7 +49,7 @@ export function joinsOf(
 /** Opens them in the transaction, with whose commit they begin. */
 export function openExtensions(
   prepared: readonly PreparedExtension[],
-  service: Service,
+  { service, sampler }: { readonly service: Service; readonly sampler: Sampler },
   opening: Opening,
 ): RunningExtensions {
   const { transaction } = opening
@@ -60,6 +61,7 @@ export function openExtensions(
       readiness: service.readiness,
       openReader: service.openReader,
       openBroker: service.openBroker,
+      problems: () => sampler.problems.current(),
       inject: (pipeline: string, body: string) => inject(service, pipeline, body),
     },
   }

@@ -1,5 +1,6 @@
 import type { Captures, CaptureLimits } from "../admin/captured.ts"
 import type { AdminServer } from "../admin/server.ts"
+import type { Sampler } from "../admin/sampler.ts"
 import type { Service } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { inSlices, nextTurn, type Steps } from "../clock/slices.ts"
@@ -40,6 +41,7 @@ export interface ReloadDependencies
   extends OpenLog, Pick<PipelineDependencies, "requestLog" | "metrics" | "topicsAdded" | "from"> {
   readonly resources: Resources
   readonly service: Service
+  readonly sampler: Sampler
   /** undefined: nobody asked. */
   readonly onAnswer: OnAnswer | undefined
   readonly captures: Captures
@@ -86,9 +88,9 @@ export async function changePlan(
     signal.throwIfAborted()
     // again: events may have come meanwhile
     checkSpools(connectionsBefore, plan)
-    const server = acquireAdmin(plan, openAdmin, transaction, deps.service, log)
+    const server = acquireAdmin(plan, openAdmin, transaction, deps)
     const forwards = acquireForwards(plan, transaction, deps.service, log)
-    const extensions = openExtensions(prepared, deps.service, building)
+    const extensions = openExtensions(prepared, deps, building)
     const servers = openListeners()
     change = servers.change
     // the commit: can't fail from here on

@@ -1,5 +1,6 @@
 import { Captures } from "../admin/captured.ts"
 import type { ActivitySample } from "../admin/history.ts"
+import { Sampler } from "../admin/sampler.ts"
 import type { Exclusion, Readiness, Receiver } from "../admin/service.ts"
 import type { Broker } from "../brokers/broker.ts"
 import { repeat, steadyMs } from "../clock/clock.ts"
@@ -18,7 +19,7 @@ import type { Plan } from "./plan/plan.ts"
 import { logsOf, readinessOf, STARTING, spoolsOf, stateOf, storesOf, type State } from "./readiness.ts"
 import { logListening, logReload } from "./reload-log.ts"
 import { changePlan, prepareTopics, type ActivePlan, type ReloadDependencies } from "./reload.ts"
-import { extensions } from "../extensions/registry.ts"
+import { extensions, problemKinds } from "../extensions/registry.ts"
 import type { RunningExtensions } from "./extensions.ts"
 import type { RunningForward } from "./forwards.ts"
 import { Resources } from "./resources.ts"
@@ -40,6 +41,7 @@ export class Runtime implements ReloadableApplication, Running {
   reloadAgain: Running["reloadAgain"]
   readonly #resources: Resources
   readonly #deps: ReloadDependencies
+  readonly #sampler: Sampler
   readonly #stopping = new AbortController()
   #active: ActivePlan | undefined
   #changing: Promise<unknown> = Promise.resolve()
@@ -49,10 +51,10 @@ export class Runtime implements ReloadableApplication, Running {
   #seen: State | undefined
   #areTopicsAdded = false
 
-  private constructor({ service }: Plan, surroundings: Surroundings) {
+  private constructor(plan: Plan, surroundings: Surroundings) {
     const opened = openLog({
-      level: service.log_level,
-      format: service.log_format,
+      level: plan.service.log_level,
+      format: plan.service.log_format,
       onLine: surroundings.onLogLine,
       onDropped: () => this.metrics.logLineDropped.add(),
     })
@@ -60,12 +62,15 @@ export class Runtime implements ReloadableApplication, Running {
     const captures = new Captures()
     this.receiver = { captures, submit: (...asked) => this.active.servers.submit(...asked) }
     this.#resources = new Resources(this.log)
+    const service = adminService(this)
+    this.#sampler = new Sampler(service, (err) => this.log.error({ err }, "unhandled error while sampling"))
     this.#deps = {
       ...opened,
       resources: this.#resources,
       requestLog: new RequestLog(this.log),
       metrics: this.metrics,
-      service: adminService(this),
+      service,
+      sampler: this.#sampler,
       topicsAdded: () => this.#topicsAdded(),
       from: surroundings.from,
       onAnswer: surroundings.onAnswer,
@@ -83,6 +88,7 @@ export class Runtime implements ReloadableApplication, Running {
     const runtime = new Runtime(plan, surroundings)
     const { metrics } = runtime
     await runtime.#change(() => Promise.resolve(plan))
+    runtime.#sampler.start()
     metrics.configuration.started()
     await inSlices(logListening(runtime.log, [], runtime.listening))
     metrics.observe({
@@ -100,6 +106,7 @@ export class Runtime implements ReloadableApplication, Running {
     })
     runtime.#endWatch = watchEventLoop((seconds) => metrics.eventLoopLag.add(seconds))
     metrics.observeReadiness(() => runtime.readiness().state)
+    metrics.observeProblems(() => runtime.#sampler.problems.counts(problemKinds))
     metrics.observeSenders(runtime.#deps.service)
     for (const { name, gauges } of extensions)
       metrics.observeGauges(
@@ -217,6 +224,7 @@ export class Runtime implements ReloadableApplication, Running {
     this.log.info({ drain_timeout_ms: drainTimeoutMs, ...servers.inFlight() }, "stopping")
     const untilMs = steadyMs() + drainTimeoutMs
     await Promise.all([servers.drain(drainTimeoutMs), this.#deps.service.replays.close()])
+    this.#sampler.close()
     // a running change closes what it has opened
     await this.#changing
     await this.#resources.close(untilMs)

@@ -232,6 +232,20 @@ export function addGauges<O>(registry: MetricRegistry, gauges: readonly Gauge<O>
     )
 }
 
+/** How many problems there are now, by kind and severity. */
+export type ProblemCounts = Iterable<readonly [kind: string, severity: string, count: number]>
+
+export function problemGauge(registry: MetricRegistry, read: () => ProblemCounts): void {
+  registry.reading(
+    {
+      name: "hookline_problems",
+      help: "What needs someone's action now, as the admin page lists it, by kind and severity.",
+      labels: ["kind", "severity"],
+    },
+    () => Iterator.from(read()).map(([kind, severity, count]) => [[kind, severity], count] as const),
+  )
+}
+
 export function readinessGauge(registry: MetricRegistry, now: () => ReadinessState): void {
   registry.reading(
     {

@@ -6,11 +6,13 @@ import { connectionMetrics } from "./connection-metrics.ts"
 import {
   addGauges,
   observedGauges,
+  problemGauge,
   readinessGauge,
   senderGauges,
   type Observed,
   type Gauge,
   type ObservedSenders,
+  type ProblemCounts,
   type ReadinessState,
 } from "./gauges.ts"
 import { MetricRegistry } from "./metric-registry.ts"
@@ -92,6 +94,11 @@ export class Metrics {
   /** Adds the gauge of what `/readyz` says. */
   observeReadiness(read: () => ReadinessState): void {
     readinessGauge(this.#registry, read)
+  }
+
+  /** Adds the gauge of problems. @param read how many there are, by kind and severity */
+  observeProblems(read: () => ProblemCounts): void {
+    problemGauge(this.#registry, read)
   }
 
   /** All metrics, to be read now. */

@@ -35,7 +35,7 @@ async function post(service: Started, ...keys: string[]): Promise<void> {
 const keysOf = (receiver: Receiver): string[] =>
   receiver.all.map(({ body }) => (JSON.parse(body.toString()) as { k: string }).k)
 
-const overviewOf = async (service: Started): Promise<{ forwards: object[]; attention: object[] }> =>
+const overviewOf = async (service: Started): Promise<{ forwards: object[]; problems: object[] }> =>
   (await fetch(`${service.adminUrl}/api/overview`)).json() as never
 
 test("a section posts what is published from its start on, continues after kill -9, and a reload keeps or moves it", async () => {
@@ -262,7 +262,7 @@ test("a paused section posts nothing until it is resumed, across a reload that c
     expect(metrics).toContain('hookline_forward_paused{forward="app"} 1')
     expect(await overviewOf(service)).toMatchObject({
       forwards: [{ id: "app", paused: true, problem: null, lag: 2 }],
-      attention: [{ text: "Forward app is paused, and records wait." }],
+      problems: [{ cause: "Forward app is paused, and records wait." }],
     })
   }
   expect((await run("list")).stdout).toMatch(/app .* stopped, paused/)

@@ -191,7 +191,7 @@ const SITUATIONS: readonly Situation[] = [
 const overviewText = async (id: string, { adminUrl }: RunningHookline = running): Promise<string> => {
   const overview = (await (await fetch(`${adminUrl}/api/overview`)).json()) as Overview
   const state = overview.pipelines.find((it) => it.id === id)!.state.words
-  return [state, ...overview.attention.map(({ text }) => text)].join("\n")
+  return [state, ...overview.problems.map(({ cause }) => cause)].join("\n")
 }
 const post = async ({ pipeline: id, body = BODY, headers = () => ({}) }: Situation): Promise<number> =>
   (await fetch(running.urls[id]!, { method: "POST", body, headers: headers() })).status

@@ -1,10 +1,9 @@
 import type { Ref } from "preact"
 import { useRef, useState } from "preact/hooks"
-import type { Attention, Overview as OverviewAnswer, PipelineOverview } from "../../api.ts"
+import type { Overview as OverviewAnswer, PipelineOverview } from "../../api.ts"
 import { Skeleton } from "../../components/loading.tsx"
 import { Split } from "../../components/split.tsx"
 import { Table } from "../../components/table.tsx"
-import { State } from "../../components/values.tsx"
 import { formatCounted } from "../../format.ts"
 import { useShortcuts } from "../../keyboard.ts"
 import { overview } from "../../live.ts"
@@ -14,6 +13,7 @@ import { useIsFirstRun } from "../first-run/is-first-run.ts"
 import { EXTENSIONS } from "./extensions.ts"
 import { PipelineDetail } from "./pipeline-detail.tsx"
 import { PipelineTable } from "./pipeline-table.tsx"
+import { ProblemList } from "./problem-list.tsx"
 import { TotalsBand } from "./totals.tsx"
 import { nextSort, parseSort, rowsOf } from "./rows.ts"
 
@@ -24,7 +24,7 @@ export function OverviewView() {
   if (it === undefined || isFirstRun === undefined) return <Skeleton rows={12} />
   return (
     <>
-      <AttentionList items={it.attention} />
+      <ProblemList problems={it.problems} />
       {isFirstRun || <TotalsBand totals={it.totals} />}
       {isFirstRun ? <FirstRun /> : <Pipelines it={it} />}
       {EXTENSIONS.map((View, at) => (
@@ -147,30 +147,3 @@ const Replicas = ({ replicas }: { replicas: OverviewAnswer["replicas"] }) => (
     ])}
   />
 )
-
-/** More than these, and the rest is shown on request, so that the pipelines stay in sight. */
-const MOST_LISTED = 4
-
-/** Only what needs someone's action now; nothing where nothing does. */
-function AttentionList({ items }: { items: readonly Attention[] }) {
-  const [isWhole, showAll] = useState(false)
-  if (items.length === 0) return null
-  const listed = isWhole ? items : items.slice(0, MOST_LISTED)
-  return (
-    <ul class="attention" aria-label="Needs action" aria-live="polite">
-      {listed.map(({ level, text, pipeline, replica }) => (
-        <li key={`${replica} ${text.replaceAll(/\d+/g, "")}`}>
-          <State level={level}>{text}</State>
-          {pipeline !== null && <a href={hrefOf("refused", [], { pipeline })}>Look at them</a>}
-        </li>
-      ))}
-      {listed.length < items.length && (
-        <li>
-          <button type="button" class="quiet" onClick={() => showAll(true)}>
-            {items.length - listed.length} more
-          </button>
-        </li>
-      )}
-    </ul>
-  )
-}

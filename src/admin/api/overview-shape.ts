@@ -1,9 +1,10 @@
 import { READINESS_STATES } from "../../telemetry/gauges.ts"
 import type { SectionList, SectionRow } from "../extension-state.ts"
+import { ServiceProblem } from "./problem-shapes.ts"
 import { ReplayOverview } from "./replay-shapes.ts"
 import { ReplicaOverview } from "./replica-shapes.ts"
 import { oneOf, time, Type, type Static } from "./shape.ts"
-import { Attention, ConnectionOverview, ForwardOverview, PipelineOverview, Totals } from "./shapes.ts"
+import { ConnectionOverview, ForwardOverview, PipelineOverview, Totals } from "./shapes.ts"
 
 /** The shape of an overview: its lists of sections depend on which extensions there are. */
 export const overviewShape = (lists: readonly SectionList[]) =>
@@ -21,7 +22,7 @@ export const overviewShape = (lists: readonly SectionList[]) =>
       description: "Requests refused since the start, or since they were forgotten, captured or not.",
     }),
     totals: Totals,
-    attention: Type.Array(Attention),
+    problems: Type.Array(ServiceProblem, { description: "The first fifty." }),
     connections: Type.Array(ConnectionOverview),
     pipelines: Type.Array(PipelineOverview),
     ...(Object.fromEntries(lists.map(({ plural, row }) => [plural, Type.Array(row)])) as object),

@@ -11,13 +11,9 @@ import type { Sampler } from "../sampler.ts"
 import type { SectionRow } from "../extension-state.ts"
 import type { ForwardInfo, PipelineInfo, Readiness, Service } from "../service.ts"
 import { describeDelivery, factsOf } from "../../verify/senders.ts"
-import {
-  attentionOfReplicas,
-  attentionOfRequests,
-  attentionOfSenders,
-  mostUrgent,
-  problemsOf,
-} from "./attention.ts"
+import { problemId } from "../problems/finding.ts"
+import { mergedProblems } from "../problems/merged-problems.ts"
+import { CONNECTION_DOWN } from "../problems/subjects/connections.ts"
 import { diskUsed } from "./disk-used.ts"
 import { sectionsIn, type Overview } from "./overview-shape.ts"
 import { pipelineStates } from "./pipeline-state.ts"
@@ -38,6 +34,8 @@ import {
 /** Points of a sparkline, of 15 minutes. */
 export const POINTS = 60
 const REASONS_LISTED = 20
+/** Problems of an overview; /api/problems has all. */
+const LISTED = 50
 
 export interface OverviewDeps {
   readonly service: Service
@@ -74,7 +72,7 @@ export function overviewRoutes(deps: OverviewDeps, shape: Shape<Overview>): ApiR
         if (pipeline === undefined) throw new ApiError(404, "no pipeline has this id")
         const { service, sampler } = deps
         const history = await sampler.fresh()
-        const stateOf = pipelineStates(service, service.readiness(), sampler.outages, Date.now())
+        const stateOf = pipelineStates(service, service.readiness(), sampler.problems, Date.now())
         const end = Date.now() - history.sinceStepMs(steadyMs())
         const { accepted, dropped, refused, p50, p99 } = history.of(id).series()
         return {
@@ -104,7 +102,7 @@ export async function overviewOf(
   const readiness = service.readiness()
   const now = Date.now()
   await nextTurn()
-  const stateOf = pipelineStates(service, readiness, sampler.outages, now)
+  const stateOf = pipelineStates(service, readiness, sampler.problems, now)
   const listed = withPipelines ? service.pipelines() : []
   const pipelines = await inSlices(
     inSteps(listed, (pipeline) => pipelineOverview(pipeline, history.of(pipeline.id), stateOf)),
@@ -114,7 +112,11 @@ export async function overviewOf(
     service.receiver.captures.tallies.refused,
     ...others.map(({ overview }) => overview?.refused),
   ]
-  const connections = await connectionOverviews(service, readiness, (id) => sampler.outages.since(id) ?? now)
+  const connections = await connectionOverviews(
+    service,
+    readiness,
+    (id) => sampler.problems.since(problemId(CONNECTION_DOWN, id)) ?? now,
+  )
   const forwards = [...service.forwards().map(forwardOverview), ...rowsOf(others, ({ forwards }) => forwards)]
   const allConnections = [...connections, ...rowsOf(others, ({ connections }) => connections)]
   await nextTurn()
@@ -129,12 +131,7 @@ export async function overviewOf(
     capture: service.captureMode(),
     refused: sumOf(refused),
     totals: totalsOf(history, { connections: allConnections, forwards }, withPipelines),
-    attention: mostUrgent([
-      ...problemsOf(readiness, connections, pipelines, now),
-      ...attentionOfSenders(service),
-      ...attentionOfRequests(listed, history),
-      ...attentionOfReplicas(others, now),
-    ]),
+    problems: mergedProblems(sampler.problems, others, LISTED),
     connections: allConnections,
     pipelines,
     ...sectionsOf(service, others),

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test"
 import { PipelineHistory, STEP_MS, stepOf } from "../pipeline-history.ts"
-import { Outages } from "../sampler.ts"
+import { ProblemList } from "../problems/problem-list.ts"
 import type { PipelineInfo } from "../service.ts"
 import { pipelineStates } from "./pipeline-state.ts"
 
@@ -14,7 +14,7 @@ function stateOf(counts: { readonly [outcome: string]: number }, impaired: reado
   const history = new PipelineHistory(stepOf(NOW), 0)
   for (const [outcome, count] of Object.entries(counts)) history.count(outcome, "deadline", count, SPAN)
   const readiness = { pipelines: [], impaired: [["kafka", impaired] as const] }
-  return pipelineStates({ extensions: () => [] }, readiness, new Outages(), NOW)(pipeline, history)
+  return pipelineStates({ extensions: () => [] }, readiness, new ProblemList(), NOW)(pipeline, history)
 }
 
 test("a pipeline whose topic can't be published to is down, with or without events, until one is accepted", () => {

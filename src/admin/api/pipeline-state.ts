@@ -1,6 +1,8 @@
 import { ageOf } from "../../clock/age.ts"
 import { FIVE_MINUTES, MINUTE, STEP_MS, type PipelineHistory } from "../pipeline-history.ts"
-import type { Outages } from "../sampler.ts"
+import { problemId } from "../problems/finding.ts"
+import type { ProblemList } from "../problems/problem-list.ts"
+import { CONNECTION_DOWN } from "../problems/subjects/connections.ts"
 import type { PipelineInfo, Readiness, Service } from "../service.ts"
 import { wordsOf } from "./reason-words.ts"
 import type { PipelineState } from "./shapes.ts"
@@ -9,7 +11,7 @@ import type { PipelineState } from "./shapes.ts"
 export function pipelineStates(
   service: Pick<Service, "extensions">,
   readiness: Pick<Readiness, "pipelines" | "impaired">,
-  outages: Outages,
+  listed: Pick<ProblemList, "since">,
   now: number,
 ): (pipeline: PipelineInfo, history: PipelineHistory) => PipelineState {
   const problems = new Map(readiness.pipelines)
@@ -23,7 +25,11 @@ export function pipelineStates(
   return ({ id, connection, topic }, history) => {
     const problem = problems.get(id)
     if (problem !== undefined)
-      return { name: "down", words: problem, since: outages.since(connection) ?? null }
+      return {
+        name: "down",
+        words: problem,
+        since: listed.since(problemId(CONNECTION_DOWN, connection)) ?? null,
+      }
     // a topic may be impaired in part: while events are accepted, it is not down
     const ofTopic = impaired.get(`${connection}/${topic}`)
     if (ofTopic !== undefined && history.counts(MINUTE - 1).accepted === 0)

@@ -6,6 +6,7 @@ import { connectionKindNames } from "../../brokers/registry.ts"
 import { count, nullable, oneOf, replica, type Static, time, Type } from "./shape.ts"
 
 export * from "./capture-shapes.ts"
+export * from "./problem-shapes.ts"
 export * from "./record-shapes.ts"
 export * from "./replay-shapes.ts"
 export * from "./replica-shapes.ts"
@@ -78,15 +79,6 @@ export const ConnectionOverview = Type.Object({
       description: "Share of its disk that is in use, or of spool_max_bytes where that is more.",
     }),
   ),
-  replica,
-})
-
-/** What needs someone's action now. */
-export const Attention = Type.Object({
-  level: oneOf("warning", "error"),
-  text: Type.String(),
-  pipeline: nullable(Type.String()),
-  connection: nullable(Type.String()),
   replica,
 })
 
@@ -166,7 +158,6 @@ export type Totals = Static<typeof Totals>
 export type PipelineOverview = Static<typeof PipelineOverview>
 export type ConnectionOverview = Static<typeof ConnectionOverview>
 export type ForwardOverview = Static<typeof ForwardOverview>
-export type Attention = Static<typeof Attention>
 export type PipelineDetail = Static<typeof PipelineDetail>
 export type ProviderSetup = Static<typeof ProviderSetup>
 export type Caller = Static<typeof Caller>

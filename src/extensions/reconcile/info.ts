@@ -1,5 +1,4 @@
 import { count, nullable, replica, time, Type, type Static } from "../../admin/api/shape.ts"
-import type { Attention } from "../../admin/api/shapes.ts"
 import type { ReconcileState } from "./reconciliation.ts"
 
 /** A section, and what became of it. */
@@ -58,27 +57,3 @@ const certificateOverview = (
   ...it,
   accounted: Object.entries(it.accounted).map(([outcome, count]) => ({ outcome, count })),
 })
-
-/** Lists what of a section needs someone's action now. */
-export function* attentionOf({
-  id,
-  pipeline,
-  problem,
-  endpoint,
-  window,
-  isElsewhere,
-}: ReconcileInfo): Iterable<Attention> {
-  if (isElsewhere) return
-  const attention = (level: Attention["level"], text: string): Attention => ({
-    level,
-    text,
-    pipeline,
-    connection: null,
-  })
-  if (problem !== undefined) yield attention("warning", `Can't reconcile ${id}: ${problem}`)
-  if (endpoint !== undefined) yield attention("error", `${id}: ${endpoint}`)
-  const { open = 0, unrecoverable = 0 } = window ?? {}
-  const events = (some: number): string => `${some.toLocaleString("en")} events of ${id}`
-  if (open > 0) yield attention("warning", `${events(open)} are to be asked for.`)
-  if (unrecoverable > 0) yield attention("error", `${events(unrecoverable)} could not be recovered.`)
-}

@@ -1,5 +1,5 @@
-import type { Attention } from "../../admin/api/shapes.ts"
 import type { ExtensionState } from "../../admin/extension-state.ts"
+import type { Finding } from "../../admin/problems/finding.ts"
 import { OwnRecords } from "../../brokers/own-records.ts"
 import { rarely } from "../../clock/lasting.ts"
 import { reopenConfig } from "../../config/options/reloading.ts"
@@ -14,11 +14,12 @@ import { SharedReconcile } from "./shared-reconcile.ts"
 import type { Logger } from "../../telemetry/log.ts"
 import type { Host, HostService, PipelineHost, PipelineJoin } from "../host.ts"
 import { OwnedSection } from "../owned-section.ts"
-import { attentionOf, rowOf, type ReconcileInfo } from "./info.ts"
+import { rowOf, type ReconcileInfo } from "./info.ts"
 import { openReconciler, type ReconcilerParts } from "./open-reconciler.ts"
 import { RECONCILE } from "./options.ts"
 import { openOutcomes, placeIn, type ReconcilePlace } from "./place.ts"
 import type { PlannedReconcile } from "./plan.ts"
+import { problemsOf } from "./problems.ts"
 
 /** Opens what reconciles the planned sections, or keeps it; it begins with the commit. Nothing here fails a start or a reload. */
 export const open = (planned: readonly PlannedReconcile[], host: Host): Reconciles =>
@@ -81,8 +82,8 @@ export class Reconciles implements ExtensionState {
     return this.#all.map((it) => it.info())
   }
 
-  *attention(): Iterable<Attention> {
-    for (const it of this.infos()) yield* attentionOf(it)
+  *problems(): Iterable<Finding> {
+    for (const it of this.infos()) yield* problemsOf(it)
   }
 
   rows() {

@@ -6,6 +6,7 @@ import { GAUGES } from "./gauges.ts"
 import { CertificateOverview, ReconcileOverview } from "./info.ts"
 import { RECONCILE } from "./options.ts"
 import { checkReconcile, plannedReconciles, type PlannedReconcile } from "./plan.ts"
+import { RECONCILE_PROBLEMS } from "./problems.ts"
 
 /** Compares what senders list with what ended here for good, and has them deliver again what is missing. */
 export const reconcile = defineExtension({
@@ -27,6 +28,7 @@ export const reconcile = defineExtension({
   plan: plannedReconciles,
   load: () => import("./running.ts"),
   gauges: GAUGES,
+  problems: RECONCILE_PROBLEMS,
   files: FILES,
   commands: declareReconcile,
 })

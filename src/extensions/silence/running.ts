@@ -1,8 +1,10 @@
-import type { Attention, PipelineState } from "../../admin/api/shapes.ts"
+import type { PipelineState } from "../../admin/api/shapes.ts"
 import type { ExtensionState } from "../../admin/extension-state.ts"
+import type { Finding } from "../../admin/problems/finding.ts"
 import { ageOf } from "../../clock/age.ts"
 import type { Host, HostService } from "../host.ts"
 import type { Expectation } from "./plan.ts"
+import { SILENT } from "./problems.ts"
 
 /** How often counters are compared. */
 const SAMPLED_MS = 10_000
@@ -61,15 +63,13 @@ export class Silences implements ExtensionState {
     ])
   }
 
-  *attention(): Iterable<Attention> {
-    for (const [pipeline, { ms, expectedMs }] of this.all())
-      if (ms >= expectedMs)
-        yield {
-          level: "warning",
-          text: `No event of ${pipeline} for ${ageOf(ms)}.`,
-          pipeline,
-          connection: null,
-        }
+  *problems(): Iterable<Finding> {
+    const nowMs = Date.now()
+    for (const [pipeline, { ms, expectedMs }] of this.all()) {
+      if (ms < expectedMs) continue
+      const cause = `No event of ${pipeline} for ${ageOf(ms)}; one is expected every ${ageOf(expectedMs)}.`
+      yield { kind: SILENT, subject: pipeline, pipeline, cause, sinceMs: nowMs - ms }
+    }
   }
 
   pipelineStates(): ReadonlyMap<string, PipelineState | undefined> {

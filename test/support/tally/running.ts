@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { ExtensionState } from "../../../src/admin/extension-state.ts"
-import type { Attention } from "../../../src/admin/api/shapes.ts"
+import type { Finding } from "../../../src/admin/problems/finding.ts"
 import type { Host, PipelineHost, PipelineJoin } from "../../../src/extensions/host.ts"
 import { sectionFolder } from "../../../src/extensions/owned-section.ts"
 import type { PipelineView } from "../../../src/extensions/sections.ts"
@@ -73,7 +73,7 @@ export class Tallies implements ExtensionState {
     this.#all = all
   }
 
-  *attention(): Iterable<Attention> {}
+  *problems(): Iterable<Finding> {}
 
   rows() {
     return this.#all.map(([{ id, pipeline }, { events, opened }]) => ({

@@ -1,0 +1,97 @@
+import type { ServiceProblem } from "../api/problem-shapes.ts"
+import { problemId, type Finding, type ProblemKind } from "./finding.ts"
+
+/*
+ * The problems of the service, as the last evaluation found them. A problem is
+ *
+ *   found  -->  on  -- not found -->  over, listed  -- five minutes -->  forgotten
+ *                ^                         |
+ *                +--------- found ---------+     with another beginning
+ *
+ * A finding that is explained by another one is not listed, nor does it end then: it goes. The explanation holds until it is
+ * forgotten, since refusals are counted over the last five minutes.
+ */
+
+/** How long a problem that is over stays listed. */
+export const OVER_LISTED_MS = 5 * 60_000
+/** One that was over sooner is not listed then: a connection that was being opened. */
+const BRIEF_MS = 2000
+const MOST = 1000
+
+export class ProblemList {
+  #problems: ReadonlyMap<string, ServiceProblem> = new Map()
+  #current: readonly ServiceProblem[] = []
+
+  /** Those that are there, errors first, then those that are over, the last first. */
+  current(): readonly ServiceProblem[] {
+    return this.#current
+  }
+
+  /** Since when a problem is there, in milliseconds since 1970; undefined: it is not. */
+  since(id: string): number | undefined {
+    const found = this.#problems.get(id)
+    return found?.until === null ? found.since : undefined
+  }
+
+  /** How many are there by kind and severity, with 0 for a kind of which none is. */
+  *counts(kinds: readonly ProblemKind[]): Iterable<readonly [kind: string, severity: string, count: number]> {
+    const there = this.#current.filter(({ until }) => until === null)
+    const byKind = Map.groupBy(there, ({ kind }) => kind)
+    for (const { name, severity } of kinds) {
+      const bySeverity = Map.groupBy(byKind.get(name) ?? [], (it) => it.severity)
+      if (!bySeverity.has(severity)) yield [name, severity, 0]
+      for (const [own, { length }] of bySeverity) yield [name, own, length]
+    }
+  }
+
+  /** Takes all that is found, by one evaluation. @param nowMs milliseconds since 1970 */
+  take(findings: Iterable<Finding>, nowMs: number): void {
+    const found = new Map<string, Finding>()
+    for (const it of findings) {
+      const id = problemId(it.kind, it.subject)
+      if (!found.has(id) && found.size < MOST) found.set(id, it)
+    }
+    const before = this.#problems
+    const problems = new Map<string, ServiceProblem>()
+    for (const [id, problem] of before) {
+      const over = { ...problem, until: problem.until ?? nowMs }
+      if (!found.has(id) && isStillListed(over, nowMs)) problems.set(id, over)
+    }
+    const isListed = (id: string): boolean => found.has(id) || problems.has(id)
+    const shown = [...found].filter(([, { because = [] }]) => !because.some(isListed))
+    for (const [id, finding] of shown) problems.set(id, problemOf(id, finding, before.get(id), nowMs))
+    this.#problems = problems
+    this.#current = inOrder(problems.values())
+  }
+}
+
+function problemOf(
+  id: string,
+  { kind, pipeline, connection, cause, severity, nextStep, sinceMs }: Finding,
+  before: ServiceProblem | undefined,
+  nowMs: number,
+): ServiceProblem {
+  return {
+    id,
+    kind: kind.name,
+    severity: severity ?? kind.severity,
+    pipeline: pipeline ?? null,
+    connection: connection ?? null,
+    since: sinceMs ?? (before?.until === null ? before.since : nowMs),
+    until: null,
+    cause,
+    next_step: nextStep ?? kind.nextStep,
+    runbook: `docs/runbook.md#${kind.runbook.toLowerCase().replaceAll(" ", "-")}`,
+  }
+}
+
+const isStillListed = ({ since, until }: { since: number; until: number }, nowMs: number): boolean =>
+  until - since >= BRIEF_MS && nowMs - until < OVER_LISTED_MS
+
+/** What is there before what is over; errors before warnings, and of these the oldest first; what was over last first. */
+export const inOrder = (problems: Iterable<ServiceProblem>): readonly ServiceProblem[] =>
+  [...problems].toSorted((a, b) => {
+    if (a.until !== null && b.until !== null) return b.until - a.until
+    if (a.until !== null || b.until !== null) return a.until === null ? -1 : 1
+    return a.severity.localeCompare(b.severity) || a.since - b.since
+  })

@@ -1,4 +1,5 @@
 import type { ServiceProblem } from "../admin/api/problem-shapes.ts"
+import type { ServiceStore } from "../admin/store/service-store.ts"
 import type { Service } from "../admin/service.ts"
 import type { Connection } from "../brokers/define-connection.ts"
 import type { Handler } from "../pipeline/compose.ts"
@@ -32,6 +33,8 @@ export interface Host extends PipelineHost {
   /** Registers what begins with the commit of that start or reload; it must not throw. */
   onCommit(action: () => void): void
   readonly service: HostService
+  /** Outlives the process; the same in all replicas where `isShared`. A reload may bring another one. */
+  readonly store: ServiceStore
 }
 
 /** The service while it runs, across reloads. */

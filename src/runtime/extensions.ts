@@ -1,6 +1,7 @@
 import { inject } from "../admin/api/submit.ts"
 import type { ExtensionState } from "../admin/extension-state.ts"
 import type { Sampler } from "../admin/sampler.ts"
+import type { ServiceStore } from "../admin/store/service-store.ts"
 import type { Service } from "../admin/service.ts"
 import type { Running } from "../extensions/define-extension.ts"
 import type { PipelineHost, PipelineJoin } from "../extensions/host.ts"
@@ -50,12 +51,13 @@ export function joinsOf(
 export function openExtensions(
   prepared: readonly PreparedExtension[],
   { service, sampler }: { readonly service: Service; readonly sampler: Sampler },
-  opening: Opening,
+  opening: Opening & { readonly store: ServiceStore },
 ): RunningExtensions {
   const { transaction } = opening
   const host = {
     ...pipelineHost(opening),
     onCommit: transaction.onCommit.bind(transaction),
+    store: opening.store,
     service: {
       activity: service.activity,
       readiness: service.readiness,

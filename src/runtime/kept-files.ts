@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
+import { serviceStoreIn } from "../admin/store/service-database.ts"
 import { groupsIn } from "../brokers/embedded/group-database.ts"
 import { spoolAt } from "../brokers/spool/spool-database.ts"
 import { dedupeFileIn } from "../dedupe/key-database.ts"
@@ -12,6 +13,7 @@ import { refuseHalfRestored } from "../storage/half-restored.ts"
 import { logIn, type DatabaseKind, type DatabaseLocation } from "../storage/database-file.ts"
 import { sectionFolder } from "../extensions/owned-section.ts"
 import type { Plan } from "./plan/plan.ts"
+import { serviceFolder } from "./service-store.ts"
 
 /*
  * All that is kept on disk, in one list: what a backup, a restore, a rescue and `log check` go through. Beside a log lies what
@@ -22,7 +24,11 @@ import type { Plan } from "./plan/plan.ts"
  *   marks.sqlite                       dedupe keys of its records
  *   forwards/<id>.sqlite               positions and refused records of forwards; so are handlers/ and replays/
  *
- * and the files of extensions. Each lies in a log's folder or, where the configuration says so, in another. A spool lies where its connection names it.
+ * and the files of extensions. Beside the configuration file lies, in .hookline,
+ *
+ *   service.sqlite                     what of the service refers to no record: what was acknowledged and told
+ *
+ * Each lies in a log's folder or, where the configuration says so, in another. A spool lies where its connection names it.
  */
 
 /** Those of extensions have kinds of their own. */
@@ -57,6 +63,7 @@ const PLACES: readonly Place[] = [
   ...ofExtensions.flatMap(({ kind, pattern, database }) =>
     database === undefined ? [] : { kind, pattern, locate: database.locate },
   ),
+  { kind: "service store", pattern: /^service\.sqlite$/, locate: serviceStoreIn },
   { kind: "group store", pattern: /^groups\.sqlite$/, locate: groupsIn },
   { kind: "dedupe store", pattern: /^marks\.sqlite$/, locate: dedupeFileIn },
   { kind: "spool", pattern: /^$/ },
@@ -106,7 +113,7 @@ export function keptBy(plan: Plan, state: string): readonly KeptFile[] {
   name(state, "state")
   for (const [at, folder] of otherFolders(plan).entries()) name(folder, `other-${at + 1}`)
   // that of sections in this file
-  name(join(baseDir, ".hookline"), "sections")
+  name(serviceFolder(baseDir), "sections")
   const inFolders = [...folders].flatMap(([folder, as]) =>
     keptIn(folder).map((file) => ({ ...file, name: `${as}/${file.name}` })),
   )

@@ -1,3 +1,4 @@
+import { ServiceDatabase } from "../admin/store/service-database.ts"
 import { LogDatabase } from "../brokers/embedded/log-database.ts"
 import { GroupDatabase } from "../brokers/embedded/group-database.ts"
 import { openSpoolDatabase } from "../brokers/spool/spool-database.ts"
@@ -13,6 +14,7 @@ const OPEN: { readonly [kind in DatabaseKind]?: (location: DatabaseLocation) => 
   spool: openSpoolDatabase,
   "group store": (location) => new GroupDatabase(location),
   "position file": (location) => new PositionDatabase(location),
+  "service store": (location) => new ServiceDatabase(location),
   "dedupe store": (location) => new KeyDatabase(location),
 }
 

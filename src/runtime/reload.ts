@@ -19,6 +19,7 @@ import type { Plan } from "./plan/plan.ts"
 import { redisOf } from "./plan/redis.ts"
 import { acquireForwards, type RunningForward } from "./forwards.ts"
 import { openExtensions, prepareExtensions, type RunningExtensions } from "./extensions.ts"
+import { acquireServiceStore } from "./service-store.ts"
 import type { Resources } from "./resources.ts"
 import { acquireTracer } from "./tracer.ts"
 
@@ -90,7 +91,8 @@ export async function changePlan(
     checkSpools(connectionsBefore, plan)
     const server = acquireAdmin(plan, openAdmin, transaction, deps)
     const forwards = acquireForwards(plan, transaction, deps.service, log)
-    const extensions = openExtensions(prepared, deps, building)
+    const store = acquireServiceStore(plan, transaction, deps.service.id, log)
+    const extensions = openExtensions(prepared, deps, { ...building, store })
     const servers = openListeners()
     change = servers.change
     // the commit: can't fail from here on

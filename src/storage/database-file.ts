@@ -13,7 +13,14 @@ import { fsyncFolder, fsyncParents } from "./fsync.ts"
 import { MOST_WAL_BYTES } from "./open-files.ts"
 import { checkpointAll, HeldByReaders, rewriteWal } from "./recovery.ts"
 
-export type DatabaseKind = "log" | "spool" | "dedupe store" | "group store" | "position file" | "writer lock"
+export type DatabaseKind =
+  | "log"
+  | "spool"
+  | "dedupe store"
+  | "group store"
+  | "position file"
+  | "service store"
+  | "writer lock"
 
 export interface DatabaseLocation {
   readonly file: string

@@ -92,5 +92,21 @@ export function unpackBatch({ topics, records, bytes, sources }: PackedBatch): {
   return batch
 }
 
-/** Bytes of a record's key and value. */
-export const sizeOf = ({ key, value }: Record): number => value.length + (key === undefined ? 0 : key.length)
+/** The memory of larger batches is not kept for the next one. */
+const SPARE_BYTES = 1024 * 1024
+
+/** Packs batches one after the other, each in the memory of the last one that has come back. */
+export class BatchPacker {
+  #spare: ArrayBuffer | undefined
+
+  pack(batch: readonly { readonly record: Record }[]): PackedBatch {
+    const packed = packBatch(batch, this.#spare)
+    this.#spare = undefined
+    return packed
+  }
+
+  /** @param bytes of a batch that the thread has transferred back */
+  release(bytes: ArrayBuffer): void {
+    if (bytes.byteLength <= SPARE_BYTES) this.#spare = bytes
+  }
+}

@@ -11,16 +11,17 @@ import type {
 import type { Logger } from "../../telemetry/log.ts"
 import type { ConnectionMetrics, LogMetrics } from "../../telemetry/metrics.ts"
 import { HooklineError } from "../../errors.ts"
+import { BatchPublisher, type PublisherDependencies } from "../batch-publisher.ts"
 import type { Broker, LogState } from "../broker.ts"
 import { logIn } from "../../storage/database-file.ts"
 import { answerOf } from "../../storage/database-calls.ts"
 import { DurableWriter } from "../../storage/durable-writer.ts"
 import { BUSY_RETRY_MS, type ThreadAnswer } from "../../storage/serve-database.ts"
+import { BatchPacker } from "./batch.ts"
 import { KafkaListener, type KafkaPort } from "./kafka-listener.ts"
 import type { PortOptions } from "../../kafka-listener/port.ts"
 import { LogDatabase } from "./log-database.ts"
 import { checkPartitions } from "./partition-count.ts"
-import { BatchPublisher, type PublisherDependencies } from "./publisher.ts"
 import { Retention } from "./retention.ts"
 
 export interface EmbeddedOptions {
@@ -50,7 +51,7 @@ const UNCOUNTED: LogMetrics = { deleted() {} }
 
 /**
  * Opens the log in a directory for publishing, which one process at a time can. Its states are those of its file
- * (storage/durable-writer.ts) and of its batches (publisher.ts).
+ * (storage/durable-writer.ts) and of its batches (batch-publisher.ts).
  *
  * @throws HooklineError `log_locked`, `log_io`; OptionError `config` of partitions, as checkPartitions
  */
@@ -62,6 +63,7 @@ type CommittedBatch = ReturnType<LogDatabase["commitWithKeys"]>
 export class EmbeddedBroker implements Broker {
   readonly #writer: DurableWriter<LogDatabase>
   readonly #publisher: BatchPublisher
+  readonly #packer = new BatchPacker()
   readonly #retention: Retention
   /** Absolute, as that of dedupe keys. */
   readonly #directory: string
@@ -235,7 +237,8 @@ export class EmbeddedBroker implements Broker {
     })
   }
 
-  readonly #commit: PublisherDependencies["commit"] = (batch, records, then) => {
+  readonly #commit: PublisherDependencies["commit"] = (records, then) => {
+    const batch = this.#packer.pack(records)
     const forgetThroughId = this.#forgetThroughId
     this.#forgetThroughId = undefined
     const withKeys: number[] = []
@@ -251,6 +254,7 @@ export class EmbeddedBroker implements Broker {
       if (answer.kind === "done") {
         this.#kafka?.committed(batch.topics)
         const { value } = answer
+        this.#packer.release(value.transfer[0]!)
         const firstId = value.lastKeyId - keys.length + 1
         this.#settleKeys(
           (_, at) => firstId + at,

@@ -6,7 +6,8 @@ import { type DatabaseLocation, type Layout } from "../../storage/database-file.
 import { DurableDatabase } from "../../storage/durable-database.ts"
 import type { OpenPartition, OpenTopic, RecordEnd } from "./open-partition.ts"
 import { isPlaced, partitionFor } from "../placement.ts"
-import { sizeOf, unpackBatch, type PackedBatch } from "./batch.ts"
+import { type CommittedRecords, sizeOf } from "../batch-publisher.ts"
+import { unpackBatch, type PackedBatch } from "./batch.ts"
 import { describeDamage, lastRecord } from "./damage.ts"
 import { prepareBounds, saveBounds, seedOf } from "./log-bounds.ts"
 import {
@@ -28,13 +29,7 @@ const STICKY_BYTES = 16_384
 /** Topics created, or given more partitions, in one transaction. */
 const PREPARE_TOPICS = 16
 
-export interface Committed {
-  /** The offset of each record. */
-  readonly offsets: readonly number[]
-  /** The partition of each record; absent: all are in 0. */
-  readonly partitions?: readonly number[]
-  /** Duration of the transaction. */
-  readonly ms: number
+export interface Committed extends CommittedRecords {
   /** The batch's memory, for the next one. */
   readonly transfer: readonly ArrayBuffer[]
 }

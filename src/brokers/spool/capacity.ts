@@ -2,7 +2,7 @@ import { dirname } from "node:path"
 import { PublishError } from "../../errors.ts"
 import type { Record } from "../../pipeline/record.ts"
 import type { Logger } from "../../telemetry/log.ts"
-import { sizeOf } from "../embedded/batch.ts"
+import { sizeOf } from "../batch-publisher.ts"
 
 /** A spool that was full accepts events again below this part of its limit. */
 const AGAIN_AT = 0.95

@@ -1,8 +1,8 @@
 import type { Receipt, Record } from "../../pipeline/record.ts"
 import { DurableWriter, type WriterDependencies } from "../../storage/durable-writer.ts"
 import type { Failure, ThreadAnswer } from "../../storage/serve-database.ts"
-import { unpackBatch } from "../embedded/batch.ts"
-import { BatchPublisher } from "../embedded/publisher.ts"
+import { BatchPublisher } from "../batch-publisher.ts"
+import { BatchPacker, unpackBatch } from "../embedded/batch.ts"
 import type { StoredRecord } from "../broker.ts"
 import { SpoolCapacity } from "./capacity.ts"
 import { openSpoolDatabase, spoolAt, type Contents, type SpoolDatabase } from "./spool-database.ts"
@@ -37,6 +37,7 @@ export class SpoolStore {
   contents = EMPTY
   readonly #writer: DurableWriter<SpoolDatabase>
   readonly #publisher: BatchPublisher
+  readonly #packer = new BatchPacker()
   /** The batch that the thread has: it may be committed although its records were rejected at their deadlines. */
   #committing: (PromiseWithResolvers<void> & { readonly records: ReadonlySet<Record> }) | undefined
   #makingReserve: Timer | undefined
@@ -78,12 +79,16 @@ export class SpoolStore {
     this.#publisher = new BatchPublisher({
       title: location.title,
       batchBytes: BATCH_BYTES,
-      commit: (batch, pending, then) => {
+      commit: (pending, then) => {
+        const batch = this.#packer.pack(pending)
         const records = new Set(pending.map(({ record }) => record))
         const committing = (this.#committing = { ...Promise.withResolvers<void>(), records })
         const answered = (answer: ThreadAnswer<ReturnType<SpoolDatabase["commitSpooled"]>>): void => {
           this.#committing = undefined
-          if (answer.kind === "done") this.#note(answer.value.contents)
+          if (answer.kind === "done") {
+            this.#packer.release(answer.value.transfer[0]!)
+            this.#note(answer.value.contents)
+          }
           then(answer)
           committing.resolve()
         }

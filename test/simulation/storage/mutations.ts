@@ -79,7 +79,7 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
   ),
   log(
     "a record that the thread has is refused at its deadline",
-    "brokers/embedded/publisher.ts",
+    "brokers/batch-publisher.ts",
     "if (one.deadlineMs <= nowMs) one.reject(this.#late())\n      else waits = true",
     "waits = true",
   ),

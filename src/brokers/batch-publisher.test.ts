@@ -1,23 +1,14 @@
 import { beforeEach, expect, test } from "bun:test"
-import { PublishError } from "../../errors.ts"
-import type { Receipt } from "../../pipeline/record.ts"
-import { steadyMs } from "../../clock/clock.ts"
-import type { ThreadAnswer, Failure } from "../../storage/serve-database.ts"
-import { unpackBatch } from "./batch.ts"
-import { BatchPublisher } from "./publisher.ts"
-import type { Committed } from "./log-file.ts"
+import { PublishError } from "../errors.ts"
+import type { Receipt } from "../pipeline/record.ts"
+import { steadyMs } from "../clock/clock.ts"
+import { BatchPublisher, type CommitAnswer } from "./batch-publisher.ts"
 
-const FAILED: Failure = {
-  kind: "failed",
-  reason: "the disk is gone",
-  cause: undefined,
-  isDiskFull: false,
-  pages: "synced",
-}
+const FAILED = { kind: "failed", reason: "the disk is gone" } as const
 
-/** Batches as the thread gets them, each with what answers it. */
-let batches: { texts: string[]; bytes: ArrayBuffer; answer: (answer: ThreadAnswer<Committed>) => void }[]
-let failure: Failure | undefined
+/** Batches as the database gets them, each with what answers it. */
+let batches: { texts: string[]; answer: (answer: CommitAnswer) => void }[]
+let failure: typeof FAILED | undefined
 let publisher: BatchPublisher
 let next: PromiseWithResolvers<void>
 beforeEach(() => {
@@ -27,9 +18,8 @@ beforeEach(() => {
   publisher = new BatchPublisher({
     title: "The log",
     batchBytes: 100,
-    commit(batch, _, answer) {
-      const texts = unpackBatch(batch).map(({ record }) => Buffer.from(record.value).toString())
-      batches.push({ texts, bytes: batch.bytes, answer })
+    commit(records, answer) {
+      batches.push({ texts: records.map(({ record }) => Buffer.from(record.value).toString()), answer })
       next.resolve()
       next = Promise.withResolvers()
     },
@@ -40,9 +30,8 @@ beforeEach(() => {
 const publish = (text: string, ms = 5000): Promise<Receipt> =>
   publisher.publish({ topic: "t", value: Buffer.from(text) }, steadyMs() + ms)
 function done(at: number): void {
-  const { texts, bytes, answer } = batches[at]!
-  const value = { offsets: texts.map((_, n) => n), ms: 1, transfer: [bytes] }
-  answer({ kind: "done", value, isCommitted: true })
+  const { texts, answer } = batches[at]!
+  answer({ kind: "done", value: { offsets: texts.map((_, n) => n), ms: 1 } })
 }
 
 test("what comes while a batch is committed is the next one", async () => {
@@ -57,7 +46,7 @@ test("what comes while a batch is committed is the next one", async () => {
   expect(batches.map(({ texts }) => texts)).toEqual([["a"], ["b", "c"]])
 })
 
-test("a batch that finds the file held is formed again, with what came meanwhile after it", async () => {
+test("a batch that finds the database busy is formed again, with what came meanwhile after it", async () => {
   const first = publish("a")
   await next.promise
   const second = publish("b")
@@ -68,7 +57,7 @@ test("a batch that finds the file held is formed again, with what came meanwhile
   await Promise.all([first, second])
 })
 
-test("a record is refused at its deadline, in the queue and in the thread; one that waits then is never published", async () => {
+test("a record is refused at its deadline, in the queue and in the database; one that waits then is never published", async () => {
   const inThread = publish("a", 30)
   await next.promise
   const queued = publish("b", 30)

@@ -1,11 +1,9 @@
 // Hot path: `publish`. Measured by `npm run bench`.
-import { PublishError } from "../../errors.ts"
-import type { Receipt, Record } from "../../pipeline/record.ts"
-import { steadyMs } from "../../clock/clock.ts"
-import { DeadlineQueue, sweepDeadlines } from "../../clock/deadlines.ts"
-import { BUSY_RETRY_MS, type ThreadAnswer, type Failure } from "../../storage/serve-database.ts"
-import { packBatch, sizeOf, type PackedBatch } from "./batch.ts"
-import type { Committed } from "./log-file.ts"
+import { PublishError } from "../errors.ts"
+import type { Receipt, Record } from "../pipeline/record.ts"
+import { steadyMs } from "../clock/clock.ts"
+import { DeadlineQueue, sweepDeadlines } from "../clock/deadlines.ts"
+import { BUSY_RETRY_MS } from "../storage/serve-database.ts"
 
 /*
  * Commits records in batches, one at a time. Its states:
@@ -14,11 +12,12 @@ import type { Committed } from "./log-file.ts"
  *   gathering  the queue is committed at the end of the event loop's turn. A small batch waits for a few turns: senders that
  *              were answered together send again together, and would otherwise split into two alternating groups, with twice
  *              as many commits.
- *   committing the thread has a batch; the next one gathers meanwhile.
- *   retrying   the file is locked by another process: the batch is back at the front of the queue, for another try.
+ *   committing the database has a batch; the next one gathers meanwhile.
+ *   retrying   the database can't take one now, as while another process has locked it: the batch is back at the front of the
+ *              queue, for another try.
  *
- * At its deadline a record is rejected in any state. If it was still queued it is never published; if the thread has it, it may
- * be. When the file fails all are rejected.
+ * At its deadline a record is rejected in any state. If it was still queued it is never published; if the database has it, it
+ * may be. When the database fails all are rejected.
  */
 type State = "idle" | "gathering" | "committing" | "retrying"
 
@@ -30,18 +29,34 @@ export interface UncommittedRecord {
   readonly reject: (error: PublishError) => void
 }
 
+/** The records of a batch as they were committed, by their order in it. */
+export interface CommittedRecords {
+  readonly offsets: readonly number[]
+  /** Absent: all are in partition 0. */
+  readonly partitions?: readonly number[]
+  /** Duration of the transaction. */
+  readonly ms: number
+}
+
+interface CommitFailure {
+  readonly reason: string
+  readonly cause?: unknown
+}
+
+export type CommitAnswer =
+  | { readonly kind: "done"; readonly value: CommittedRecords }
+  /** Nothing was committed: the batch is tried again. */
+  | { readonly kind: "busy" }
+  | ({ readonly kind: "failed" } & CommitFailure)
+
 export interface PublisherDependencies {
   /** `The log in <directory>`, for errors. */
   readonly title: string
   /** About the largest commit. */
   readonly batchBytes: number
-  readonly commit: (
-    batch: PackedBatch,
-    records: readonly UncommittedRecord[],
-    then: (answer: ThreadAnswer<Committed>) => void,
-  ) => void
+  readonly commit: (records: readonly UncommittedRecord[], then: (answer: CommitAnswer) => void) => void
   /** Why the file is closed, if it is. */
-  readonly failure: () => Failure | undefined
+  readonly failure: () => CommitFailure | undefined
   /** Why nothing is written now, if that is known. */
   readonly problem?: () => string | undefined
   readonly committed?: (records: number, ms: number) => void
@@ -50,18 +65,15 @@ export interface PublisherDependencies {
 /** Turns of the event loop, of microseconds each when idle, that a batch waits for to have ENOUGH records. */
 const TURNS = 3
 const ENOUGH = 64
-/** The memory of larger batches is not kept for the next one. */
-const SPARE_BYTES = 1024 * 1024
 
 export class BatchPublisher {
   readonly #deps: PublisherDependencies
   readonly #queue: DeadlineQueue<UncommittedRecord>
   readonly #sweep = sweepDeadlines(() => this.#expire())
   #state: State = "idle"
-  /** In the thread. */
+  /** The batch that is being committed. */
   #out: readonly UncommittedRecord[] = []
   #turnsLeft = 0
-  #spare: ArrayBuffer | undefined
   #closing: PromiseWithResolvers<void> | undefined
 
   constructor(deps: PublisherDependencies) {
@@ -84,7 +96,7 @@ export class BatchPublisher {
     })
   }
 
-  rejectAll(failure: Failure): void {
+  rejectAll(failure: CommitFailure): void {
     for (const { reject } of this.#queue.take()) reject(unavailable(failure))
     this.#endIfDone()
   }
@@ -116,11 +128,9 @@ export class BatchPublisher {
       this.#setState("idle")
       return this.#endIfDone()
     }
-    const packed = packBatch(batch, this.#spare)
-    this.#spare = undefined
     this.#out = batch
     this.#setState("committing")
-    this.#deps.commit(packed, batch, this.#answered)
+    this.#deps.commit(batch, this.#answered)
   }
 
   /** Takes the next records, of just over a commit's bytes in all. Those past their deadlines are rejected. */
@@ -132,7 +142,7 @@ export class BatchPublisher {
     return this.#queue.take(count)
   }
 
-  readonly #answered = (answer: ThreadAnswer<Committed>): void => {
+  readonly #answered = (answer: CommitAnswer): void => {
     const batch = this.#out
     this.#out = []
     if (answer.kind === "busy") {
@@ -140,8 +150,7 @@ export class BatchPublisher {
       return this.#setState("retrying")
     }
     if (answer.kind === "done") {
-      const { offsets, partitions, ms, transfer } = answer.value
-      if (transfer[0]!.byteLength <= SPARE_BYTES) this.#spare = transfer[0]
+      const { offsets, partitions, ms } = answer.value
       this.#deps.committed?.(batch.length, ms)
       for (let at = 0; at < batch.length; at++)
         batch[at]!.resolve({ partition: partitions?.[at] ?? 0, offset: offsets[at]! })
@@ -174,13 +183,16 @@ export class BatchPublisher {
   }
 }
 
-const unavailable = ({ reason, cause }: Failure): PublishError =>
+const unavailable = ({ reason, cause }: CommitFailure): PublishError =>
   new PublishError("unavailable", reason, { cause })
 
-/** Well below SQLite's limit for a row (1e9 bytes). */
+/** Well below SQLite's limit for a row (1e9 bytes), and that of a value in PostgreSQL (1 GB). */
 const MAX_RECORD_BYTES = 256 * 1024 * 1024
 
 function tooLargeFor(record: Record, title: string): PublishError | undefined {
   if (sizeOf(record) <= MAX_RECORD_BYTES) return undefined
   return new PublishError("record_too_large", `${title} takes records up to ${MAX_RECORD_BYTES} bytes`)
 }
+
+/** Bytes of a record's key and value. */
+export const sizeOf = ({ key, value }: Record): number => value.length + (key === undefined ? 0 : key.length)

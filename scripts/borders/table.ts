@@ -11,7 +11,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/components", "src/admin"],
   ["src/replay"],
   ["src/http", "src/brokers", "src/dedupe", "src/verify"],
-  ["src/pipeline", "src/forms", "src/storage", "src/config", "src/kafka-listener"],
+  ["src/pipeline", "src/forms", "src/storage", "src/postgres", "src/config", "src/kafka-listener"],
   ["src/json", "src/telemetry", "src/kafka-protocol"],
   ["src/outgoing"],
   ["src/process", "src/addresses"],
@@ -20,7 +20,12 @@ export const LAYERS: readonly (readonly string[])[] = [
 ]
 
 /** Rooms within a room, whose doors are counted, too. */
-export const INNER: readonly string[] = ["src/brokers/kafka", "src/brokers/embedded", "src/brokers/spool"]
+export const INNER: readonly string[] = [
+  "src/brokers/kafka",
+  "src/brokers/embedded",
+  "src/brokers/postgres",
+  "src/brokers/spool",
+]
 
 /** What a folder or file may import besides its own files, in place of all that lies below. */
 export const ALONE: readonly {

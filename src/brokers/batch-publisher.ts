@@ -52,12 +52,12 @@ export type CommitAnswer =
 export interface PublisherDependencies {
   /** `The log in <directory>`, for errors. */
   readonly title: string
-  /** About the largest commit. */
+  /** The bytes of about the largest commit. */
   readonly batchBytes: number
   readonly commit: (records: readonly UncommittedRecord[], then: (answer: CommitAnswer) => void) => void
-  /** Why the file is closed, if it is. */
+  /** The reason that nothing can be committed; undefined: it can. */
   readonly failure: () => CommitFailure | undefined
-  /** Why nothing is written now, if that is known. */
+  /** The reason that nothing is written now, if that is known. */
   readonly problem?: () => string | undefined
   readonly committed?: (records: number, ms: number) => void
 }
@@ -81,7 +81,7 @@ export class BatchPublisher {
     this.#queue = new DeadlineQueue((one) => one.reject(this.#late()))
   }
 
-  /** As `Broker.publish`. */
+  /** Publishes as `Broker.publish`. */
   publish(record: Record, deadlineMs: number): Promise<Receipt> {
     const { title, failure } = this.#deps
     if (this.#closing !== undefined) return Promise.reject(new PublishError("closing", `${title} is closing`))

@@ -66,6 +66,13 @@ export interface ConnectionKind<
   dryRun?(values: Values<O>, checkDatabase: (location: DatabaseLocation) => void): void | Promise<void>
   /** Connects to its servers, and publishes nothing. Absent: it has none. */
   reach?(values: Values<O>, topics: readonly string[]): Promise<Reached>
+  /**
+   * Creates what the log needs in its database, or brings it to this release's version, as the user of the connection. Absent:
+   * a log needs nothing.
+   *
+   * @param role who else may publish and read @returns lines that say what was done @throws HooklineError `unavailable`
+   */
+  initialize?(values: Values<O>, role: string | undefined): Promise<readonly string[]>
   /** Whether two connections lead to the same log, by their options; false: perhaps. Absent: never by options. */
   isSameLog?(a: Values<O>, b: Values<O>): boolean
   /** The files that it writes. No two connections may have one, and a backup has the databases among them. */

@@ -2,8 +2,9 @@ import type { Connection, ConnectionKind } from "./define-connection.ts"
 import { EMBEDDED } from "./embedded/kind.ts"
 import { KAFKA } from "./kafka/kind.ts"
 import { MEMORY } from "./memory/kind.ts"
+import { POSTGRES } from "./postgres/kind.ts"
 
-const KINDS = [KAFKA, EMBEDDED, MEMORY] as const
+const KINDS = [KAFKA, EMBEDDED, POSTGRES, MEMORY] as const
 
 export type ConnectionKindName = (typeof KINDS)[number]["name"]
 

@@ -11,6 +11,7 @@ import { declareDev } from "./dev.ts"
 import { parseSeconds } from "./flag-values.ts"
 import { declareExtensions } from "./extension-commands.ts"
 import { declareHealth } from "./health.ts"
+import { declareDb } from "./db.ts"
 import { declareLog } from "./declare-log.ts"
 import { declareReading } from "./declare-reading.ts"
 import type { InitFlags } from "./init.ts"
@@ -34,6 +35,7 @@ export function declareProgram(): Command {
   declareInit(program)
   declareReading(program)
   declareLog(program)
+  declareDb(program)
   declareSpool(program)
   declareVerify(program)
   declareSend(program)

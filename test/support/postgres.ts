@@ -1,8 +1,8 @@
-import { chownSync, mkdtempSync, rmSync } from "node:fs"
+import { chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { Glob } from "bun"
-import { endingWithThisProcess } from "./child.ts"
+import { Glob, SQL } from "bun"
+import { endingWithThisProcess, untilAnswers } from "./child.ts"
 import { freePort } from "./ports.ts"
 import { lacks } from "./tools.ts"
 
@@ -10,8 +10,14 @@ import { lacks } from "./tools.ts"
 export interface Postgres extends AsyncDisposable {
   readonly url: string
   start(): void
+  /** Resolves when it takes connections. */
+  answers(): Promise<void>
   /** Ends all of its processes in the middle of what they do: the log is recovered at the next start. */
   kill(): Promise<void>
+  /** Stops all of its processes where they are, or lets them go on. */
+  signalAll(signal: "SIGSTOP" | "SIGCONT"): void
+  /** Sets what `postgresql.conf` has, and has it read; null: its default. */
+  set(name: string, value: string | null): Promise<void>
 }
 
 /** Debian keeps it out of the way, by release. */
@@ -34,18 +40,44 @@ export async function makePostgres(): Promise<Postgres> {
   const made = Bun.spawnSync([...user, INITDB, "-D", data, "-U", "test", "--auth=trust"], { cwd: data })
   if (!made.success) throw new Error(`initdb failed: ${made.stderr.toString()}`)
   const command = endingWithThisProcess(...user, join(dirname(INITDB), "postgres"), ...flags)
+  const url = `postgres://test@127.0.0.1:${port}/postgres`
   let server: Bun.Subprocess | undefined
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     server?.kill(signal)
     await server?.exited
   }
   return {
-    url: `postgres://test@127.0.0.1:${port}/postgres`,
+    url,
     start: () => (server = Bun.spawn(command, { cwd: data, stderr: "ignore" })),
+    answers: async () => {
+      const asks = async (): Promise<boolean> => (await query(url, "SELECT 1")).length === 1
+      await untilAnswers(server!, asks)
+    },
     kill: () => end("SIGQUIT"),
+    signalAll(signal) {
+      const children = readFileSync(`/proc/${server!.pid}/task/${server!.pid}/children`, "utf8")
+      for (const pid of [`${server!.pid}`, ...children.trim().split(" ")]) process.kill(Number(pid), signal)
+    },
+    async set(name, value) {
+      await query(
+        url,
+        value === null ? `ALTER SYSTEM RESET ${name}` : `ALTER SYSTEM SET ${name} = '${value}'`,
+      )
+      await query(url, "SELECT pg_reload_conf()")
+    },
     async [Symbol.asyncDispose]() {
       await end("SIGINT")
       rmSync(data, { recursive: true })
     },
+  }
+}
+
+/** The rows that a statement has, by a connection of its own. */
+export async function query<Row = { [column: string]: unknown }>(url: string, text: string): Promise<Row[]> {
+  const sql = new SQL(url, { max: 1 })
+  try {
+    return [...((await sql.unsafe(text)) as Row[])]
+  } finally {
+    await sql.close()
   }
 }

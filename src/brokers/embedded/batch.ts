@@ -1,6 +1,6 @@
 // Hot path: each record of the embedded log passes here on its way to the thread that commits.
 import type { Record, SourcePartition } from "../../pipeline/record.ts"
-import { packHeaders, unpackHeaders } from "./packed-headers.ts"
+import { packHeaders, unpackHeaders } from "../packed-headers.ts"
 
 /**
  * Records in one buffer, which is transferred between threads:

@@ -18,7 +18,7 @@ import {
   recordsTable,
   tablesWithClock,
 } from "./log-tables.ts"
-import { packHeaders } from "./packed-headers.ts"
+import { packHeaders } from "../packed-headers.ts"
 import { checksumOf } from "./record-checksum.ts"
 import { endOf } from "./partition-end.ts"
 import { moveFirst, partitionRows, type PartitionRow } from "./partition-rows.ts"

@@ -3,7 +3,7 @@ import { Damage } from "../../storage/damage.ts"
 import { hasTable, pragma, type Layout } from "../../storage/database-file.ts"
 import type { StoredRecord } from "../broker.ts"
 import { createBounds, prepareBounds, saveBounds, seedOf } from "./log-bounds.ts"
-import { unpackHeaders } from "./packed-headers.ts"
+import { unpackHeaders } from "../packed-headers.ts"
 import {
   hasBounds,
   partitionRows,

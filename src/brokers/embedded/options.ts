@@ -2,18 +2,9 @@ import { message, named, namedBy } from "../../message.ts"
 import { deliveryTimeout } from "../define-connection.ts"
 import { type Checking, endpoint, endpointOrOff, only } from "../../config/declarations.ts"
 import { isLoopback } from "../../addresses/endpoint.ts"
-import {
-  custom,
-  duration,
-  file,
-  integer,
-  list,
-  path,
-  size,
-  text,
-  type Option,
-} from "../../config/options/option-types.ts"
+import { duration, file, integer, list, path, size, text } from "../../config/options/option-types.ts"
 import { enumerate } from "../../words.ts"
+import { lasting } from "../lasting-option.ts"
 
 /** The options of a log in a folder. It has one writer and can't be reopened: options other than `directory` are live. */
 export const OPTIONS = {
@@ -120,17 +111,3 @@ export function checkOptions({ values, isGiven, wrong, warn }: Checking<typeof O
 
 /** The user of a `user=group`. */
 const userOf = (given: string): string => given.slice(0, given.indexOf("="))
-
-/** An option of which `forever` (or `off`) is the absence of a limit: Infinity as its value. */
-function lasting<C>(limit: Option<number, C>, doc: string) {
-  return custom<number, { doc: string; default: string; reload: "live" }, C | "forever">(
-    message`forever, or ${limit.form}`,
-    { default: "forever", reload: "live", doc },
-    (value, context) =>
-      /^(?:forever|off)$/i.test(value) ? Number.POSITIVE_INFINITY : limit.parse(value, context),
-    (given) =>
-      given === "forever" || given === Number.POSITIVE_INFINITY
-        ? Number.POSITIVE_INFINITY
-        : limit.fromCode(given as C),
-  )
-}

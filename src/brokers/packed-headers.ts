@@ -1,4 +1,4 @@
-import type { RecordHeader } from "../../pipeline/record.ts"
+import type { RecordHeader } from "../pipeline/record.ts"
 
 /*
  * Headers in a column: for each, in their order,

@@ -1,0 +1,23 @@
+import { initializePostgres } from "../../src/brokers/postgres/initialize.ts"
+import type { Destination } from "./fault.ts"
+import { eventsIn } from "./findings.ts"
+import { query, type Postgres } from "./postgres.ts"
+
+let schemas = 0
+
+/** A log of a scenario's own in PostgreSQL, of three partitions. */
+export async function onPostgres({ url }: Postgres): Promise<Destination> {
+  const schema = `log_${schemas++}`
+  await initializePostgres({ postgres: url, schema }, undefined)
+  return {
+    connection: `postgres = ${url}\nschema = ${schema}\npartitions = 3\n`,
+    topic: "webhooks",
+    async events() {
+      const rows = await query<{ value: string }>(
+        url,
+        `SELECT value FROM ${schema}.events ORDER BY partition, "offset"`,
+      )
+      return eventsIn(rows.map(({ value }) => value))
+    },
+  }
+}

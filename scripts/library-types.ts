@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { EMBEDDED } from "../src/brokers/embedded/kind.ts"
+import { POSTGRES } from "../src/brokers/postgres/kind.ts"
 import { KAFKA } from "../src/brokers/kafka/kind.ts"
 import { MEMORY } from "../src/brokers/memory/kind.ts"
 import { extensions } from "../src/extensions/registry.ts"
@@ -39,6 +40,7 @@ interface Declared {
 const SECTIONS: readonly Declared[] = [
   { ...KAFKA, name: "KafkaConnectionOptions", value: "KAFKA", from: "../brokers/kafka/kind.ts" },
   { ...EMBEDDED, name: "EmbeddedConnectionOptions", value: "EMBEDDED", from: "../brokers/embedded/kind.ts" },
+  { ...POSTGRES, name: "PostgresConnectionOptions", value: "POSTGRES", from: "../brokers/postgres/kind.ts" },
   { ...MEMORY, name: "MemoryConnectionOptions", value: "MEMORY", from: "../brokers/memory/kind.ts" },
   { name: "AdminOptions", ...ADMIN, value: "ADMIN", from: "../config/sections/admin.ts" },
   { name: "ServiceOptions", ...SERVICE, value: "SERVICE", from: "../config/sections/service.ts" },

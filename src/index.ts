@@ -5,6 +5,7 @@ export {
   embeddedConnection,
   kafkaConnection,
   memoryConnection,
+  postgresConnection,
   type ConnectionSpec,
   type MemoryConnection,
   type ReadOptions,

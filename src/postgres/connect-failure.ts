@@ -18,8 +18,11 @@ export function connectFailure({ name, user }: PostgresServer, cause: unknown): 
     return text(
       "does not offer TLS; turn it on there, or add ?sslmode=disable to the URL to send everything in clear text",
     )
+  if (error.code === "28000") return text(`does not let ${user ?? "the user"} in: ${error.message}`)
+  if (error.message?.includes("client password must be") === true)
+    return text("asks for a password, and the URL has none")
   const words = CODES[String(error.code)]
-  if (words !== undefined) return text(words.replace("USER", user ?? "the user"))
+  if (words !== undefined) return text(words.replaceAll("USER", user ?? "the user"))
   return text(`can't be used: ${error.message ?? String(cause)}`)
 }
 
@@ -29,6 +32,7 @@ const CODES: { readonly [code: string]: string } = {
   "28000":
     "does not let USER in: its pg_hba.conf has no entry for this user, database, address and encryption",
   "3D000": "has no database of that name",
+  "42501": "lets USER neither publish to the log nor read it; grant it as its owner: hookline db init --role USER",
   "53300": "has no connection left (max_connections, or the role's limit)",
   "57P01": "was stopped",
   "57P02": "has crashed, and recovers",

@@ -6,6 +6,7 @@ import type {
   EmbeddedConnectionOptions,
   KafkaConnectionOptions,
   MemoryConnectionOptions,
+  PostgresConnectionOptions,
 } from "./typed-options.ts"
 
 /** A connection registered in code; options left out come from the file, then the defaults. */
@@ -36,6 +37,11 @@ export function kafkaConnection(given: KafkaConnectionOptions): ConnectionSpec {
 /** A connection to the embedded log in a folder. Options as in `[connection:<id>]`, see docs/reference.md. */
 export function embeddedConnection(given: EmbeddedConnectionOptions): ConnectionSpec {
   return { kind: "embedded", given }
+}
+
+/** A connection to a log in PostgreSQL, whose schema `hookline db init` has created. Options as in `[connection:<id>]`, see docs/reference.md. */
+export function postgresConnection(given: PostgresConnectionOptions): ConnectionSpec {
+  return { kind: "postgres", given }
 }
 
 /** A connection to a log in this process's memory, for tests: no broker, no files, gone when the process ends. */

@@ -107,6 +107,7 @@ async function overviewAndTopics(): Promise<void> {
   await call("GET", "/api/overview", "overview")
   await call("GET", "/api/overview", "overview?pipelines=false")
   await call("GET", "/api/activity", "activity")
+  await call("GET", "/api/problems", "problems")
   await call("GET", "/api/pipelines/{id}", "pipelines/payments")
   await call("GET", "/api/pipelines/{id}", "pipelines/none")
   await call("GET", "/api/topics", "topics")

@@ -46,6 +46,7 @@ const RUN_BY: { readonly [blocks: string]: readonly string[] } = {
   "docs/library.md ts": ["test/long/package.test.ts"],
   "docs/metrics.md yaml": ["test/e2e/kafka-metrics.test.ts"],
   "docs/own-providers.md ts": ["test/long/package.test.ts"],
+  "docs/postgres.md sql": ["test/e2e/postgres.test.ts"],
   "docs/proxies.md nginx": ["test/long/cookbook.test.ts"],
   "docs/releasing.md sh": ["test/long/release.test.ts"],
   "docs/reliability.md sh": [".ci/run"],
@@ -226,7 +227,8 @@ async function check(
   text: string,
 ): Promise<{ status: number; errors: string; warnings: readonly string[] }> {
   const env: Record<string, string> = {}
-  for (const [, name] of text.matchAll(/\$\{([A-Z_]+)\}/g)) env[name!] = SECRET
+  for (const [, name] of text.matchAll(/\$\{([A-Z_]+)\}/g))
+    env[name!] = name === "DATABASE_URL" ? "postgres://hookline@localhost/hookline" : SECRET
   const file = write(folder, "pipelines.conf", text)
   const { status, stderr: errors } = await hooklineInProcess(["check", "-c", file], { env })
   const warnings = errors.match(/^warning: .*\n/gm) ?? []

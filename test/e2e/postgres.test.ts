@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
+import { makeSigner } from "../../src/verify/presets/providers.ts"
+import { sampleRequest } from "../../src/verify/samples/samples.ts"
+import { blocksOf } from "../support/documents.ts"
 import { HANG_MS } from "../support/hang.ts"
 import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
 import { startCommand } from "../support/running-command.ts"
@@ -84,6 +87,35 @@ key = json:/k
       { partition: 0, offset: 1, key: "ü", value: { n: 2 } },
     ])
     expect((await hookline(["topics"], { cwd })).stdout).toMatch(/db\/hooks +1 +2 +-/)
+  })
+
+  test("the configuration and the statements of docs/postgres.md", async () => {
+    using folder = temporaryFolder()
+    const env = { DATABASE_URL: postgres.url, GITHUB_SECRET: "not-a-real-secret" }
+    const [file, ...statements] = blocksOf("docs/postgres.md")
+    await Bun.write(`${folder.path}/pipelines.conf`, file!.text)
+    expect(await hookline(["db", "init"], { cwd: folder.path, env })).toMatchObject({ status: 0, stderr: "" })
+    await using service = await startHookline(file!.text, { folder: folder.path, env })
+    const url = service.urls.hooks!
+    const signer = makeSigner("github", { secret: [env.GITHUB_SECRET] })
+    for (const id of ["first", "second"]) {
+      const { headers, body } = sampleRequest("github", { id, number: 1, atMs: Date.now() })
+      const signed = await signer.sign({ method: "POST", url, headers, body, id }, Date.now())
+      const { status } = await fetch(url, {
+        method: "POST",
+        headers: [...signed.headers],
+        body: Buffer.from(signed.body),
+      })
+      expect(status).toBe(200)
+    }
+    const [shown, cursor] = statements.map(({ text }) => text)
+    const [newest, kinds] = shown!.trim().split("\n")
+    expect(await query(postgres.url, newest!)).toMatchObject([{ topic: "hooks" }, { topic: "hooks" }])
+    expect(await query(postgres.url, kinds!)).toEqual([{ kind: "push" }, { kind: "push" }])
+    for (let time = 0; time < 2; time++) {
+      await query(postgres.url, cursor!)
+      expect(await query(postgres.url, "SELECT position FROM my_cursor")).toEqual([{ position: "1" }])
+    }
   })
 
   test("a user that may only call the functions and read publishes; it can neither delete nor create", async () => {

@@ -39,6 +39,7 @@ const OAUTH = {
 }
 const IAM = { ...KAFKA, security_protocol: "sasl_plaintext", sasl_mechanism: "AWS_MSK_IAM" }
 const TRACED = { endpoint: "http://127.0.0.1:1" }
+const POSTGRES = { postgres: "postgres://127.0.0.1:1/a" }
 const REGISTERED = { value_format: "json-schema", registry_url: "http://127.0.0.1:1" }
 const TEMPLATE = { topic: "a-{json:/a}" }
 
@@ -108,6 +109,14 @@ export function optionChanges(
       kafka_tls_key: [server.key, copy(server.key), kafkaTls],
       kafka_advertised: [undefined, "kafka.example:9092", kafkaListening],
       delivery_timeout: ["5s", "1s", { directory: "log" }],
+    },
+    "PostgreSQL connection": {
+      postgres: ["postgres://127.0.0.1:1/a", "postgres://127.0.0.1:1/b"],
+      postgres_ca: [ca, otherCa, POSTGRES],
+      schema: ["a", "b", POSTGRES],
+      partitions: ["1", "2", POSTGRES],
+      retention: ["forever", "1h", POSTGRES],
+      delivery_timeout: ["5s", "1s", POSTGRES],
     },
     WebHookSource: {
       port: [`${ports[0]}`, `${ports[1]}`],

@@ -326,7 +326,7 @@ ${pipeline("b")}`
   test("a connection that is not registered is named together with its pipeline", () => {
     const pipelines = [{ ...parts, id: "a", sink: Sink({ topic: "t", connection: "kafka" }) }]
     expect(problems(undefined, { pipelines })).toEqual([
-      'in code: pipeline "a", brokerSink, option connection: unknown connection "kafka"; add one by app.registerConnection(id, connection), with kafkaConnection({ bootstrapServers }) or embeddedConnection({ directory })',
+      'in code: pipeline "a", brokerSink, option connection: unknown connection "kafka"; add one by app.registerConnection(id, connection), with kafkaConnection({ bootstrapServers }) or embeddedConnection({ directory }) or postgresConnection({ postgres })',
     ])
   })
 
@@ -412,7 +412,7 @@ describe("pipelines", () => {
 
 describe("connections", () => {
   const kafka = (keys: string): string => `${KAFKA}${keys}\n${pipeline("a")}`
-  const WAYS = "with bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log"
+  const WAYS = "with bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log, or postgres = <URL> for PostgreSQL"
 
   test.each<[name: string, file: string, problems: string[]]>([
     [
@@ -463,7 +463,7 @@ describe("connections", () => {
       "neither kind",
       `[connection:kafka]\nclient_id = me\n${pipeline("a")}`,
       [
-        "p.conf:1: [connection:kafka]: has neither bootstrap_servers nor directory; add bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log",
+        "p.conf:1: [connection:kafka]: has none of bootstrap_servers, directory and postgres; add bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log, or postgres = <URL> for PostgreSQL",
       ],
     ],
     [
@@ -474,7 +474,7 @@ describe("connections", () => {
     [
       "a key of the embedded kind",
       kafka("retention = 7d"),
-      ["p.conf:3: [connection:kafka] retention: is an option of embedded connections only; remove it"],
+      ["p.conf:3: [connection:kafka] retention: is an option of embedded and PostgreSQL connections only; remove it"],
     ],
     [
       "keys of the Kafka kind",

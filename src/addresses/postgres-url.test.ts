@@ -2,7 +2,10 @@ import { expect, test } from "bun:test"
 import { parsePostgresUrl } from "./postgres-url.ts"
 
 test.each<[string, object]>([
-  ["postgres://db.example/hooks", { host: "db.example", port: 5432, database: "hooks", sslmode: "verify-full" }],
+  [
+    "postgres://db.example/hooks",
+    { host: "db.example", port: 5432, database: "hooks", sslmode: "verify-full" },
+  ],
   ["postgresql://db.example", { database: undefined, user: undefined, password: undefined }],
   ["postgres://localhost:6432/a", { port: 6432, sslmode: "disable" }],
   ["postgres://[::1]/a", { host: "::1", sslmode: "disable" }],

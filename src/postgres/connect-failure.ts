@@ -32,7 +32,8 @@ const CODES: { readonly [code: string]: string } = {
   "28000":
     "does not let USER in: its pg_hba.conf has no entry for this user, database, address and encryption",
   "3D000": "has no database of that name",
-  "42501": "lets USER neither publish to the log nor read it; grant it as its owner: hookline db init --role USER",
+  "42501":
+    "lets USER neither publish to the log nor read it; grant it as its owner: hookline db init --role USER",
   "53300": "has no connection left (max_connections, or the role's limit)",
   "57P01": "was stopped",
   "57P02": "has crashed, and recovers",

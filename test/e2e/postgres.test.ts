@@ -3,13 +3,18 @@ import { makeSigner } from "../../src/verify/presets/providers.ts"
 import { sampleRequest } from "../../src/verify/samples/samples.ts"
 import { blocksOf } from "../support/documents.ts"
 import { HANG_MS } from "../support/hang.ts"
-import { hookline, startHookline, temporaryFolder, type RunningHookline } from "../support/hookline.ts"
+import { hooklineInProcess } from "../support/command-in-process.ts"
+import { temporaryFolder } from "../support/hookline.ts"
+import { startInProcess } from "../support/in-process.ts"
+import type { Started } from "../support/started.ts"
 import { startCommand } from "../support/running-command.ts"
 import { hasPostgres, makePostgres, query, type Postgres } from "../support/postgres.ts"
 
 setDefaultTimeout(HANG_MS)
 
-/** PostgreSQL's default for names, so that each test has a log of its own. */
+/** The pause between two looks at what becomes so within seconds. */
+const LOOK_MS = 100
+/** The schema of the test's own log. */
 let schema = ""
 let schemas = 0
 
@@ -37,17 +42,21 @@ key = json:/k
 
   async function initialize(cwd: string, text = configuration()): Promise<void> {
     await Bun.write(`${cwd}/pipelines.conf`, text)
-    expect(await hookline(["db", "init"], { cwd })).toMatchObject({ status: 0, stderr: "" })
+    expect(await hooklineInProcess(["db", "init"], { cwd })).toMatchObject({ status: 0, stderr: "" })
   }
 
-  const post = async (service: RunningHookline, body: object): Promise<number> =>
+  const post = async (service: Started, body: object): Promise<number> =>
     (await fetch(service.urls.hooks!, { method: "POST", body: JSON.stringify(body) })).status
 
-  const ready = async (service: RunningHookline): Promise<string> =>
+  async function untilTaken(service: Started, body: object): Promise<void> {
+    while ((await post(service, body)) !== 200) await Bun.sleep(LOOK_MS)
+  }
+
+  const ready = async (service: Started): Promise<string> =>
     (await fetch(`${service.adminUrl}/readyz`)).text()
 
-  async function untilReady(service: RunningHookline, text: string): Promise<void> {
-    while (!(await ready(service)).includes(text)) await Bun.sleep(20)
+  async function untilReady(service: Started, text: string): Promise<void> {
+    while (!(await ready(service)).includes(text)) await Bun.sleep(LOOK_MS)
   }
 
   const values = async (): Promise<object[]> =>
@@ -60,7 +69,7 @@ key = json:/k
     const cwd = folder.path
     await initialize(cwd, `${configuration()}headers = *\n`)
     for (const n of [1, 2]) {
-      await using service = await startHookline(`${configuration()}headers = *\n`, { folder: cwd })
+      await using service = await startInProcess(`${configuration()}headers = *\n`, { folder: cwd })
       const { status } = await fetch(service.urls.hooks!, {
         method: "POST",
         body: JSON.stringify({ n, k: "ü" }),
@@ -80,13 +89,13 @@ key = json:/k
       { ...of, offset: "0", n: 1, is_recent: true },
       { ...of, offset: "1", n: 2, is_recent: true },
     ])
-    const tail = await hookline(["tail", "hooks", "--format", "json"], { cwd })
+    const tail = await hooklineInProcess(["tail", "hooks", "--format", "json"], { cwd })
     const tailed = tail.stdout.trim().split("\n")
     expect(tailed.map((line) => JSON.parse(line) as object)).toMatchObject([
       { partition: 0, offset: 0, key: "ü", value: { n: 1 } },
       { partition: 0, offset: 1, key: "ü", value: { n: 2 } },
     ])
-    expect((await hookline(["topics"], { cwd })).stdout).toMatch(/db\/hooks +1 +2 +-/)
+    expect((await hooklineInProcess(["topics"], { cwd })).stdout).toMatch(/db\/hooks +1 +2 +-/)
   })
 
   test("the configuration and the statements of docs/postgres.md", async () => {
@@ -94,8 +103,11 @@ key = json:/k
     const env = { DATABASE_URL: postgres.url, GITHUB_SECRET: "not-a-real-secret" }
     const [file, ...statements] = blocksOf("docs/postgres.md")
     await Bun.write(`${folder.path}/pipelines.conf`, file!.text)
-    expect(await hookline(["db", "init"], { cwd: folder.path, env })).toMatchObject({ status: 0, stderr: "" })
-    await using service = await startHookline(file!.text, { folder: folder.path, env })
+    expect(await hooklineInProcess(["db", "init"], { cwd: folder.path, env })).toMatchObject({
+      status: 0,
+      stderr: "",
+    })
+    await using service = await startInProcess(file!.text, { folder: folder.path, env })
     const url = service.urls.hooks!
     const signer = makeSigner("github", { secret: [env.GITHUB_SECRET] })
     for (const id of ["first", "second"]) {
@@ -123,11 +135,11 @@ key = json:/k
     await query(postgres.url, `CREATE ROLE writer_${schemas} LOGIN`)
     const url = postgres.url.replace("test@", `writer_${schemas}@`)
     await Bun.write(`${folder.path}/pipelines.conf`, configuration())
-    const { status, stdout } = await hookline(["db", "init", "--role", `writer_${schemas}`], {
+    const { status, stdout } = await hooklineInProcess(["db", "init", "--role", `writer_${schemas}`], {
       cwd: folder.path,
     })
     expect([status, stdout]).toEqual([0, expect.stringContaining(`writer_${schemas} may publish`)])
-    await using service = await startHookline(configuration("", url), { folder: folder.path })
+    await using service = await startInProcess(configuration("", url), { folder: folder.path })
     expect(await post(service, { n: 1 })).toBe(200)
     for (const statement of [
       `DELETE FROM ${schema}.records`,
@@ -135,17 +147,17 @@ key = json:/k
       `CREATE TABLE ${schema}.mine ()`,
     ])
       expect(query(url, statement)).rejects.toThrow("permission denied")
-    expect((await hookline(["tail", "hooks"], { cwd: folder.path })).stdout).toContain('"n":1')
+    expect((await hooklineInProcess(["tail", "hooks"], { cwd: folder.path })).stdout).toContain('"n":1')
   })
 
   test("a key is of one partition, and partitions are added by a larger number", async () => {
     using folder = temporaryFolder()
     await initialize(folder.path)
     {
-      await using service = await startHookline(configuration(), { folder: folder.path })
+      await using service = await startInProcess(configuration(), { folder: folder.path })
       expect(await post(service, { k: "a" })).toBe(200)
     }
-    await using service = await startHookline(configuration("partitions = 4"), { folder: folder.path })
+    await using service = await startInProcess(configuration("partitions = 4"), { folder: folder.path })
     const keys = Array.from({ length: 40 }, (_, n) => `k${n % 10}`)
     expect(await Promise.all(keys.map((k) => post(service, { k })))).toEqual(keys.map(() => 200))
     const rows = await query<{ key: string; partitions: number }>(
@@ -165,8 +177,8 @@ key = json:/k
     const one = folders.use(temporaryFolder())
     const other = folders.use(temporaryFolder())
     await initialize(one.path)
-    await using first = await startHookline(configuration(), { folder: one.path })
-    await using second = await startHookline(configuration(), { folder: other.path })
+    await using first = await startInProcess(configuration(), { folder: one.path })
+    await using second = await startInProcess(configuration(), { folder: other.path })
     expect(await post(first, { n: "first" })).toBe(200)
     await using following = startCommand(["tail", "hooks", "-f", "--from", "beginning"], one.path)
     const numbers = Array.from({ length: 400 }, (_, n) => n)
@@ -190,7 +202,7 @@ key = json:/k
       postgres.url,
       `ALTER TABLE ${schema}.records ADD CONSTRAINT small CHECK (position('forbidden'::bytea IN value) = 0)`,
     )
-    await using service = await startHookline(configuration(), { folder: folder.path })
+    await using service = await startInProcess(configuration(), { folder: folder.path })
     const all = Array.from({ length: 20 }, (_, n) => ({ n, text: n === 7 ? "forbidden" : "fine" }))
     const answers = await Promise.all(all.map((it) => post(service, it)))
     expect(answers.map((status) => status === 200)).toEqual(all.map(({ n }) => n !== 7))
@@ -201,7 +213,9 @@ key = json:/k
   test("a commit whose wait for a standby was cancelled is refused, and so is each that waits in vain", async () => {
     using folder = temporaryFolder()
     await initialize(folder.path)
-    await using service = await startHookline(configuration("delivery_timeout = 1s"), { folder: folder.path })
+    await using service = await startInProcess(configuration("delivery_timeout = 1s"), {
+      folder: folder.path,
+    })
     expect(await post(service, { n: 1 })).toBe(200)
     await postgres.set("synchronous_standby_names", "nobody")
     try {
@@ -222,7 +236,7 @@ key = json:/k
       await postgres.set("synchronous_standby_names", null)
     }
     await untilReady(service, "ready")
-    while ((await post(service, { n: 4 })) !== 200);
+    await untilTaken(service, { n: 4 })
     // at most one connection waited for the standby
     const [open] = await query<{ n: number }>(
       postgres.url,
@@ -242,7 +256,9 @@ key = json:/k
   ])("nothing is acknowledged while %s", async (_, name, value, words) => {
     using folder = temporaryFolder()
     await initialize(folder.path)
-    await using service = await startHookline(configuration("delivery_timeout = 1s"), { folder: folder.path })
+    await using service = await startInProcess(configuration("delivery_timeout = 1s"), {
+      folder: folder.path,
+    })
     expect(await post(service, { n: 1 })).toBe(200)
     await postgres.set(name, value)
     try {
@@ -253,7 +269,7 @@ key = json:/k
       await postgres.set(name, null)
     }
     await untilReady(service, "ready")
-    while ((await post(service, { n: 3 })) !== 200);
+    await untilTaken(service, { n: 3 })
     expect(await values()).toMatchObject([{ n: 1 }, { n: 3 }])
   })
 
@@ -279,16 +295,18 @@ key = json:/k
   ])("nothing is acknowledged while %s", async (_, begin, end, words) => {
     using folder = temporaryFolder()
     await initialize(folder.path)
-    await using service = await startHookline(configuration("delivery_timeout = 1s"), { folder: folder.path })
+    await using service = await startInProcess(configuration("delivery_timeout = 1s"), {
+      folder: folder.path,
+    })
     expect(await post(service, { n: 1 })).toBe(200)
     await query(postgres.url, begin.replaceAll("$", schema))
     const statuses: number[] = []
     const isNamed = (): boolean => service.log.some((line) => JSON.stringify(line).includes(words))
-    while (!isNamed()) statuses.push(await post(service, { n: 2 }))
+    for (; !isNamed(); await Bun.sleep(LOOK_MS)) statuses.push(await post(service, { n: 2 }))
     statuses.push(await post(service, { n: 2 }))
     expect(statuses.at(-1)).toBe(503)
     await query(postgres.url, end.replaceAll("$", schema))
-    while ((await post(service, { n: 3 })) !== 200);
+    await untilTaken(service, { n: 3 })
     const logged = await values()
     expect(logged.length).toBeGreaterThanOrEqual(statuses.filter((it) => it === 200).length + 2)
     expect(logged.at(-1)).toMatchObject({ n: 3 })
@@ -300,24 +318,26 @@ key = json:/k
     const rows = (): Promise<{ offset: string }[]> =>
       query(postgres.url, `SELECT "offset" FROM ${schema}.events ORDER BY "offset"`)
     {
-      await using service = await startHookline(configuration(), { folder: folder.path })
+      await using service = await startInProcess(configuration(), { folder: folder.path })
       for (const n of [1, 2, 3]) expect(await post(service, { n })).toBe(200)
     }
     await query(postgres.url, `UPDATE ${schema}.records SET at = at - interval '2 hours' WHERE "offset" < 2`)
-    await using service = await startHookline(configuration("retention = 1h"), { folder: folder.path })
-    while ((await rows()).length > 1) await Bun.sleep(50)
+    await using service = await startInProcess(configuration("retention = 1h"), { folder: folder.path })
+    while ((await rows()).length > 1) await Bun.sleep(LOOK_MS)
     expect(await rows()).toEqual([{ offset: "2" }])
     await query(postgres.url, `UPDATE ${schema}.records SET at = at - interval '2 hours'`)
-    while ((await rows()).length > 0) await Bun.sleep(50)
+    while ((await rows()).length > 0) await Bun.sleep(LOOK_MS)
     expect(await post(service, { n: 4 })).toBe(200)
     expect(await rows()).toEqual([{ offset: "3" }])
-    expect((await hookline(["topics"], { cwd: folder.path })).stdout).toMatch(/db\/hooks +1 +1 /)
+    expect((await hooklineInProcess(["topics"], { cwd: folder.path })).stdout).toMatch(/db\/hooks +1 +1 /)
   })
 
   test("a server that stops answering is 503 by the deadline, and used again when it goes on", async () => {
     using folder = temporaryFolder()
     await initialize(folder.path)
-    await using service = await startHookline(configuration("delivery_timeout = 1s"), { folder: folder.path })
+    await using service = await startInProcess(configuration("delivery_timeout = 1s"), {
+      folder: folder.path,
+    })
     expect(await post(service, { n: 1 })).toBe(200)
     postgres.signalAll("SIGSTOP")
     try {
@@ -325,7 +345,7 @@ key = json:/k
     } finally {
       postgres.signalAll("SIGCONT")
     }
-    while ((await post(service, { n: 3 })) !== 200);
+    await untilTaken(service, { n: 3 })
     expect(await values()).toContainEqual(expect.objectContaining({ n: 3 }))
   })
 
@@ -333,15 +353,15 @@ key = json:/k
     using folder = temporaryFolder()
     await using later = await makePostgres()
     const text = configuration("delivery_timeout = 1s", later.url)
-    await using service = await startHookline(text, { folder: folder.path })
+    await using service = await startInProcess(text, { folder: folder.path })
     expect(await ready(service)).toContain("refuses connections")
     expect(await post(service, { n: 1 })).toBe(503)
     later.start()
     await later.answers()
     await untilReady(service, "no log in schema")
-    expect((await hookline(["db", "init"], { cwd: folder.path })).status).toBe(0)
-    while ((await post(service, { n: 2 })) !== 200);
-    const { stdout } = await hookline(["check", "--connect"], { cwd: folder.path })
+    expect((await hooklineInProcess(["db", "init"], { cwd: folder.path })).status).toBe(0)
+    await untilTaken(service, { n: 2 })
+    const { stdout } = await hooklineInProcess(["check", "--connect"], { cwd: folder.path })
     expect(stdout).toContain("a commit is on the disk of this server")
   })
 })

@@ -412,7 +412,8 @@ describe("pipelines", () => {
 
 describe("connections", () => {
   const kafka = (keys: string): string => `${KAFKA}${keys}\n${pipeline("a")}`
-  const WAYS = "with bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log, or postgres = <URL> for PostgreSQL"
+  const WAYS =
+    "with bootstrap_servers = <host:port> for Kafka, or directory = <folder> for the embedded log, or postgres = <URL> for PostgreSQL"
 
   test.each<[name: string, file: string, problems: string[]]>([
     [
@@ -474,7 +475,9 @@ describe("connections", () => {
     [
       "a key of the embedded kind",
       kafka("retention = 7d"),
-      ["p.conf:3: [connection:kafka] retention: is an option of embedded and PostgreSQL connections only; remove it"],
+      [
+        "p.conf:3: [connection:kafka] retention: is an option of embedded and PostgreSQL connections only; remove it",
+      ],
     ],
     [
       "keys of the Kafka kind",

@@ -7,6 +7,8 @@ import { heardAt, overview, streamState } from "./live.ts"
 export interface ServiceState {
   readonly level: "good" | "warning" | "error" | "silent"
   readonly text: string
+  /** Of the worst problem; undefined: there is none, or it is not known. */
+  readonly cause?: string | undefined
 }
 
 const LEVELS = {
@@ -20,11 +22,12 @@ const LEVELS = {
 export const serviceState = computed<ServiceState | undefined>(() => {
   if (overview.value === undefined) return undefined
   const { state, problems } = overview.value
-  const there = problems.filter(({ until }) => until === null)
+  const there = problems.filter((it) => it.until === null && !it.acknowledged && !it.muted)
   if (isInterrupted(streamState.value))
     return { level: "silent", text: `unknown since ${formatTime(heardAt.value).slice(0, -4)}` }
   const level = LEVELS[state]
-  if (level !== "good") return { level, text: state }
+  const cause = there[0]?.cause
+  if (level !== "good") return { level, text: state, cause }
   if (there.length === 0) return { level, text: "all well" }
-  return { level: there.some((it) => it.severity === "error") ? "error" : "warning", text: state }
+  return { level: there.some((it) => it.severity === "error") ? "error" : "warning", text: state, cause }
 })

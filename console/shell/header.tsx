@@ -92,8 +92,9 @@ function ServiceStateLine() {
           read-only
         </span>
       )}
-      <span class="service-connections">
-        {it.connections.flatMap(({ id, replica }) => (replica === undefined ? [id] : [])).join(", ")}
+      <span class="service-about" title={state?.cause}>
+        {state?.cause ??
+          it.connections.flatMap(({ id, replica }) => (replica === undefined ? [id] : [])).join(", ")}
       </span>
       <span class="service-version">{it.version}</span>
     </div>

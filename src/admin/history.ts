@@ -7,6 +7,11 @@ export interface ActivitySample extends Activity {
   readonly process: string
 }
 
+/** Reasons of requests with the sender's form of signature; scanners are refused for lack of it. */
+const CARRIES_SIGNATURE: ReadonlySet<string> = new Set(
+  ["no_match", "stale", "future", "wrong_claim"].map((it) => `unverified_${it}`),
+)
+
 const EMPTY = { fromMs: 0, untilMs: 0 }
 
 /**
@@ -52,7 +57,9 @@ export class History {
         const added = grown(`${pipeline}\n${outcome}\n${reason}`, count)
         if (added <= 0) continue
         const history = this.#historyOf(pipeline)
+        if (outcome === "accepted" || outcome === "dropped") history.verified(atMs)
         if (outcome !== "rejected") history.came(atMs)
+        else if (CARRIES_SIGNATURE.has(reason)) history.notVerified(reason, added, atMs)
         history.count(outcome, reason, added, span)
         this.total.count(outcome, "", added, span)
         yield

@@ -57,10 +57,23 @@ class Series {
 /** Events by reason, or requests by what is noted of them. */
 type Reasons = Map<string, Series>
 
+/** Requests that were refused for their signature. */
+interface UnverifiedRequests {
+  /** Of the last one. */
+  readonly reason: string
+  readonly count: number
+  /** Milliseconds since 1970. */
+  readonly firstMs: number
+  readonly lastMs: number
+}
+
 /** A pipeline's, which has one from its first event on. */
 export class PipelineHistory {
   /** The last event that was not refused, in milliseconds since 1970; undefined: there was none. */
   lastMs: number | undefined
+  /** The last event that was verified, in milliseconds since 1970; undefined: none was. */
+  verifiedMs: number | undefined
+  #unverified: UnverifiedRequests | undefined
   #firstMs: number | undefined
   /** The longest pause between two events, which fades. */
   #pauseMs = 0
@@ -100,6 +113,32 @@ export class PipelineHistory {
     this.#pauseMs = Math.max(this.#pauseMs * REMEMBERED, atMs - (this.lastMs ?? atMs))
     this.#firstMs ??= atMs
     this.lastMs = atMs
+  }
+
+  /** An event came that was accepted or dropped. */
+  verified(atMs: number): void {
+    this.verifiedMs = atMs
+    this.#unverified = undefined
+  }
+
+  /** Requests came that carry the sender's form of signature, and were refused for it. */
+  notVerified(reason: string, count: number, atMs: number): void {
+    // of the same sample, and maybe before it
+    if (this.verifiedMs === atMs) return
+    const { firstMs = atMs, count: before = 0 } = this.#unverified ?? {}
+    this.#unverified = { reason, count: before + count, firstMs, lastMs: atMs }
+  }
+
+  /** Refused requests with the sender's form of signature since the last event that was verified; undefined: there are none. */
+  get unverified(): UnverifiedRequests | undefined {
+    return this.#unverified
+  }
+
+  /** Whether a refusal is that of a scanner: without the form of signature of a sender that is known to sign. */
+  isOfScanners(reason: string): boolean {
+    return (
+      this.verifiedMs !== undefined && /^unverified_(missing_header|malformed|rate_limited)$/.test(reason)
+    )
   }
 
   /** The longest pause that its events are known to make; undefined: it is silent for no longer than is usual, as far as is known. */

@@ -23,6 +23,7 @@ const serviceWith = (fault: Error): Service => ({
   groups: () => Promise.reject(fault),
   forwards: () => [],
   extensions: () => [],
+  problemKinds: [],
   sectionLists: [],
   sections: () => [],
   captureMode: () => "off",

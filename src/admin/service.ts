@@ -11,6 +11,7 @@ import type { SignedRequest, Verification } from "../verify/verification.ts"
 import type { Captures } from "./captured.ts"
 import type { ExtensionState, SectionList, SectionRow } from "./extension-state.ts"
 import type { ActivitySample } from "./history.ts"
+import type { ProblemKind } from "./problems/finding.ts"
 import type { Replays } from "./replays.ts"
 
 /** `brokers`: Kafka connections without a spool, which fail for all replicas at once. */
@@ -38,6 +39,8 @@ export interface Service {
   forwards(): readonly ForwardInfo[]
   /** The extensions that run. */
   extensions(): readonly ExtensionState[]
+  /** Every kind of problem. */
+  readonly problemKinds: readonly ProblemKind[]
   /** The lists of sections that the overview has, whether or not any runs. */
   readonly sectionLists: readonly SectionList[]
   /** The sections of a list that run. */

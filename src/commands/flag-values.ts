@@ -75,6 +75,16 @@ export function parseTimeFlag(text: string): number {
   }
 }
 
+/** A duration as milliseconds: `90s`, `2h`. */
+export function parseDuration(text: string): number {
+  try {
+    return AGO.fromCode(text as `${number}h`)
+  } catch (error) {
+    if (!(error instanceof WrongValue)) throw error
+    throw new InvalidArgumentError("Expected a duration such as 90s, 2h or 3d.")
+  }
+}
+
 /** undefined: it is no time of a day, nor such a day. */
 function clockTime(text: string): number | undefined {
   const found = CLOCK.exec(text)

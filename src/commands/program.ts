@@ -16,6 +16,7 @@ import { declareLog } from "./declare-log.ts"
 import { declareReading } from "./declare-reading.ts"
 import type { InitFlags } from "./init.ts"
 import { declareForward, declareReplay } from "./declare-replay.ts"
+import { declareProblems } from "./problems.ts"
 import { declareReload } from "./reload.ts"
 import { declareSend } from "./send.ts"
 import { declareGroups } from "./groups.ts"
@@ -46,6 +47,7 @@ export function declareProgram(): Command {
   declareHealth(program)
   declareGroups(program)
   declareStatus(program)
+  declareProblems(program)
   declareMcp(program)
   declareHelp(program)
   for (const command of program.commands) command.hook("preSubcommand", handOptionsDown)

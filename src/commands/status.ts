@@ -1,9 +1,9 @@
 import type { Command } from "commander"
 import type { Overview } from "./overview.ts"
-import { ageOf } from "../clock/age.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { configFlag, jsonFlag, type ConfigFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
+import { describeProblem } from "./problems.ts"
 import { printTable } from "./table.ts"
 
 interface StatusFlags extends ConfigFlags {
@@ -46,7 +46,7 @@ async function status({ config, json, watch }: StatusFlags): Promise<void> {
 
 function print({ state, version, host, now, problems, ...lists }: Overview): void {
   console.log(escapeControls(`${state}: Hookline ${version} on ${host}`))
-  for (const it of problems) for (const line of linesOf(it, now)) console.log(escapeControls(line))
+  for (const it of problems) for (const line of describeProblem(it, now)) console.log(escapeControls(line))
   section(
     ["PIPELINE", "EVENTS/S", "REFUSED/S", "P99 MS", "REFUSED IN 5 MIN"],
     lists.pipelines.map((it) => [
@@ -78,16 +78,6 @@ function print({ state, version, host, now, problems, ...lists }: Overview): voi
     lists.replicas.map((it) => [it.replica, it.host ?? "-", it.problem ?? it.state ?? "-"]),
     [0, 1, 2],
   )
-}
-
-/** A problem, since when it is there, and what to do; of one that is over, when it ended. */
-function* linesOf(
-  { severity, cause, since, until, next_step: next }: Overview["problems"][number],
-  nowMs: number,
-): Iterable<string> {
-  if (until !== null) return yield `over: ${cause} (ended ${ageOf(nowMs - until)} ago)`
-  yield `${severity}: ${cause} (for ${ageOf(nowMs - since)})`
-  yield `  ${next}`
 }
 
 /** Of a connection, in words: its problem, why its events are spooled, or which topics can't be published to. */

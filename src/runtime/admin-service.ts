@@ -9,7 +9,7 @@ import type { ActivitySample } from "../admin/history.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
 import { notJudged } from "../verify/explanation.ts"
-import { extensions, sectionLists } from "../extensions/registry.ts"
+import { extensions, problemKinds, sectionLists } from "../extensions/registry.ts"
 import { describeChanges } from "./configuration-diff.ts"
 import { explainRequest, urlAsTakenBy, verificationsOf } from "./explain-request.ts"
 import { redisOf } from "./plan/redis.ts"
@@ -70,6 +70,7 @@ export function adminService(running: Running): Service {
     },
     forwards: () => running.forwards.map((it) => it.info()),
     extensions: () => [...running.extensions.values()],
+    problemKinds,
     sectionLists,
     sections(plural) {
       const { name } = extensions.find(({ sections }) => sections?.plural === plural)!

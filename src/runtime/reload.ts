@@ -98,6 +98,7 @@ export async function changePlan(
     // the commit: can't fail from here on
     const unused = change.commit()
     deps.setLevel(plan.service.log_level)
+    deps.sampler.problems.acknowledgements.use(store)
     deps.captures.setLimits(captureLimits(plan))
     transaction.commit(unused, plan.service.drain_timeout)
     prepareTopics({ connections, pipelines })

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test"
 import { join } from "node:path"
 import type { ServiceProblem } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
-import { hookline } from "../support/hookline.ts"
+import { hookline, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { until } from "../support/kafka-options.ts"
 
@@ -43,6 +43,62 @@ const problemsOf = (api: AdminApi): Promise<ServiceProblem[]> => api.get("proble
 const idsOf = async (api: AdminApi): Promise<string[]> => (await problemsOf(api)).map(({ id }) => id)
 const post = (api: AdminApi, id: string): Promise<Response> =>
   fetch(api.running.urls[id]!, { method: "POST", body: BODY })
+
+test("a problem is acknowledged until it is over and muted until that is taken back, over a restart and in the order of the list", async () => {
+  const text = configuration(await freePort(), await freePort())
+  using folder = temporaryFolder()
+  const begin = () => startHookline(text, { folder: folder.path })
+  const listed = async ({ adminUrl }: { adminUrl: string | undefined }): Promise<ServiceProblem[]> =>
+    (await (await fetch(`${adminUrl}/api/problems`)).json()) as ServiceProblem[]
+  const all = ["connection_down:kafka", "connection_down:kept", "silent:quiet"]
+  const areThere = async (running: { adminUrl: string | undefined }) =>
+    until("all problems are there", async () => {
+      const ids = (await listed(running)).map(({ id }) => id)
+      return all.every((id) => ids.includes(id))
+    })
+  const command = (...words: readonly string[]) =>
+    hookline(["problems", ...words, "-c", join(folder.path, "pipelines.conf")], { cwd: folder.path })
+  const first = await begin()
+  await areThere(first)
+  expect(await command("ack", "connection_down:kafka", "--by", "ana", "--for", "2h")).toMatchObject({
+    status: 0,
+    stdout: "connection_down:kafka acknowledged\n",
+  })
+  expect(await command("mute", "silent", "--by", "ben")).toMatchObject({ status: 0 })
+  expect(await command("ack", "connection_down:other")).toMatchObject({ status: 66 })
+  expect(await command("mute", "silnt")).toMatchObject({ status: 66 })
+  await first.stop()
+  await using second = await begin()
+  await areThere(second)
+  await until("they are known again", async () => (await listed(second)).at(-1)?.muted != null)
+  const [kept, kafka, silent] = await listed(second)
+  expect(kept).toMatchObject({ id: "connection_down:kept", acknowledged: null, muted: null })
+  expect(kafka).toMatchObject({ id: "connection_down:kafka", acknowledged: { by: "ana" }, muted: null })
+  expect(kafka!.acknowledged!.until).toBeGreaterThan(Date.now() + 3_600_000)
+  expect(silent).toMatchObject({ id: "silent:quiet", acknowledged: null, muted: { by: "ben", until: null } })
+  const metrics = await (await fetch(`${second.adminUrl}/metrics`)).text()
+  expect(metrics).toContain('hookline_problems{kind="silent",severity="warning"} 0\n')
+  const { stdout, status } = await command()
+  expect(status).toBe(1)
+  expect(stdout).toMatch(/^ {2}acknowledged by ana until \S+Z$/m)
+  expect(stdout).toMatch(/^ {2}muted by ben$/m)
+  expect(await command("unmute", "silent")).toMatchObject({ status: 0 })
+  expect(await command("mute", "connection_down:kept")).toMatchObject({ status: 0 })
+  expect((await listed(second)).map(({ id, muted }) => [id, muted !== null])).toEqual([
+    ["silent:quiet", false],
+    ["connection_down:kafka", false],
+    ["connection_down:kept", true],
+  ])
+  // over, and nobody is on the next one
+  await command("ack", "silent:quiet", "--by", "ana")
+  const silence = async () =>
+    (await listed(second)).find(({ id, until: ended }) => id === "silent:quiet" && ended === null)
+  expect(await silence()).toMatchObject({ acknowledged: { by: "ana" } })
+  expect((await fetch(second.urls["quiet"]!, { method: "POST", body: BODY })).status).toBe(200)
+  await until("it is over", async () => (await silence()) === undefined)
+  await until("it is silent again", async () => (await silence()) !== undefined)
+  expect(await silence()).toMatchObject({ acknowledged: null })
+})
 
 describe("an outage of a broker", () => {
   test("is one problem, whatever pipelines, spools and forwards stand on it: in the API, status and metrics", async () => {

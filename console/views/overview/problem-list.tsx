@@ -1,7 +1,10 @@
 import { useState } from "preact/hooks"
-import type { ServiceProblem } from "../../api.ts"
+import { mayAct, post } from "../../api-client.ts"
+import type { Acknowledgement, ServiceProblem } from "../../api.ts"
+import { ErrorNote } from "../../components/loading.tsx"
 import { Age, State } from "../../components/values.tsx"
-import { onReplica } from "../../format.ts"
+import { formatDateTime, onReplica } from "../../format.ts"
+import { useAction } from "../../request-hooks.ts"
 import { hrefOf } from "../../router.ts"
 
 /** More than these, and the rest is shown on request, so that the pipelines stay in sight. */
@@ -30,15 +33,26 @@ export function ProblemList({ problems }: { problems: readonly ServiceProblem[] 
 
 function Problem({ problem }: { problem: ServiceProblem }) {
   const { severity, cause, next_step: nextStep, since, until, pipeline, replica } = problem
+  const { acknowledged, muted } = problem
+  const isKnown = acknowledged !== null || muted !== null
+  const isThere = until === null
   return (
-    <li class={until === null ? undefined : "over"}>
-      <State level={until === null ? severity : "idle"}>
+    <li class={isThere && !isKnown ? undefined : "known"}>
+      <State level={isThere && !isKnown ? severity : "idle"}>
         {cause}
         {onReplica(replica)}
-        {until === null && <span class="muted next-step">{nextStep}</span>}
+        {isThere && (
+          <span class="muted next-step">
+            {muted !== null
+              ? `muted ${byWords(muted)}`
+              : acknowledged !== null
+                ? `acknowledged ${byWords(acknowledged)}`
+                : nextStep}
+          </span>
+        )}
       </State>
-      <span class="problem-age muted">
-        {until === null ? (
+      <span class="problem-side muted">
+        {isThere ? (
           <>
             for <Age ms={since} />
           </>
@@ -48,7 +62,63 @@ function Problem({ problem }: { problem: ServiceProblem }) {
           </>
         )}
         {pipeline !== null && <a href={hrefOf("refused", [], { pipeline })}>Look at them</a>}
+        {isThere && mayAct.value && <Acknowledge id={problem.id} isKnown={isKnown} />}
       </span>
     </li>
+  )
+}
+
+const byWords = ({ by, until }: Acknowledgement): string =>
+  `by ${by}${until === null ? "" : ` until ${formatDateTime(until).slice(0, -4)}`}`
+
+const NAME = "hookline-name"
+
+/** Asks who acknowledges a problem, or mutes it. */
+function Acknowledge({ id, isKnown }: { id: string; isKnown: boolean }) {
+  const [isOpen, open] = useState(false)
+  const [by, setBy] = useState(localStorage.getItem(NAME) ?? "")
+  const { isBusy, error, run } = useAction(async (action: "acknowledge" | "mute" | "unmute") => {
+    if (action !== "unmute") localStorage.setItem(NAME, by)
+    await post(`problems/${encodeURIComponent(id)}/${action}`, { by })
+    open(false)
+  })
+  if (error !== undefined) return <ErrorNote error={error} />
+  if (isKnown)
+    return (
+      <button type="button" class="quiet" disabled={isBusy} onClick={() => run("unmute")}>
+        Take back
+      </button>
+    )
+  if (!isOpen)
+    return (
+      <button type="button" class="quiet" onClick={() => open(true)}>
+        Acknowledge
+      </button>
+    )
+  return (
+    <form
+      class="acknowledge"
+      onSubmit={(event) => {
+        event.preventDefault()
+        run("acknowledge")
+      }}
+    >
+      <input
+        aria-label="Your name"
+        placeholder="Your name"
+        required
+        autoFocus
+        maxLength={200}
+        value={by}
+        onInput={({ currentTarget: { value } }) => setBy(value)}
+        onKeyDown={(event) => event.key === "Escape" && open(false)}
+      />
+      <button type="submit" disabled={isBusy}>
+        Acknowledge
+      </button>
+      <button type="button" disabled={isBusy || by === ""} onClick={() => run("mute")}>
+        Mute
+      </button>
+    </form>
   )
 }

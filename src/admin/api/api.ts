@@ -10,7 +10,7 @@ import { Live } from "./live.ts"
 import { openApiRoute } from "./openapi.ts"
 import { overviewShape } from "./overview-shape.ts"
 import { overviewRoutes, type OverviewDeps } from "./overview.ts"
-import { problemsRoute } from "./problems.ts"
+import { problemRoutes } from "./problems.ts"
 import { reasonsRoute } from "./reasons.ts"
 import { recordRoutes } from "./records.ts"
 import { replayRoutes } from "./replays.ts"
@@ -42,7 +42,7 @@ export function makeApi({ service, sampler, replicas, admission, wrongTokens, fa
     new Live(deps, shape).route,
     ...recordRoutes(deps),
     ...captureRoutes(deps),
-    problemsRoute(deps),
+    ...problemRoutes(deps),
     reasonsRoute(deps),
     verifyRoute(service),
     ...sendRoutes(service),

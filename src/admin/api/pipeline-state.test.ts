@@ -1,7 +1,10 @@
 import { expect, test } from "bun:test"
+import { inSlices } from "../../clock/slices.ts"
+import { History } from "../history.ts"
 import { PipelineHistory, STEP_MS, stepOf } from "../pipeline-history.ts"
 import { ProblemList } from "../problems/problem-list.ts"
 import type { PipelineInfo } from "../service.ts"
+import type { PipelineState } from "./shapes.ts"
 import { pipelineStates } from "./pipeline-state.ts"
 
 const NOW = 10_000 * STEP_MS
@@ -23,6 +26,45 @@ test("a pipeline whose topic can't be published to is down, with or without even
   expect(stateOf({ rejected: 3 }, ["topic others: partition 0 has no leader", missing])).toEqual(down)
   expect(stateOf({ accepted: 1 }, ["topic orders: partition 1 has no leader"]).name).toBe("receiving")
   expect(stateOf({}, ["topic orders-eu does not exist; create it", "of topic orders"]).name).toBe("idle")
+})
+
+test("a pipeline is refusing from a refused signature until an event is verified, and scanners keep none refusing", async () => {
+  const history = new History(0)
+  let nowMs = NOW
+  const counts = new Map<string, number>()
+  const stateAfter = async (outcome: string, reason: string, afterMs: number): Promise<PipelineState> => {
+    nowMs += afterMs
+    const series = `${outcome}\n${reason}`
+    counts.set(series, (counts.get(series) ?? 0) + 1)
+    const events = [...counts].map(([key, count]) => {
+      const [of = "", why = ""] = key.split("\n")
+      return { pipeline: "orders", outcome: of, reason: why, count }
+    })
+    const sample = { process: "a", events, bounds: [], latencies: [], notes: [] }
+    await inSlices(history.take([sample], nowMs, nowMs))
+    const states = pipelineStates(
+      { extensions: () => [] },
+      { pipelines: [], impaired: [] },
+      new ProblemList(),
+      nowMs,
+    )
+    return states(pipeline, history.of("orders"))
+  }
+  const HOUR = 3_600_000
+  await inSlices(
+    history.take([{ process: "a", events: [], bounds: [], latencies: [], notes: [] }], nowMs, nowMs),
+  )
+  expect(await stateAfter("accepted", "", 1000)).toMatchObject({ name: "receiving" })
+  expect(await stateAfter("rejected", "unverified_missing_header", HOUR)).toMatchObject({ name: "idle" })
+  const words = "no secret or key matches"
+  const refusedMs = nowMs + 1000
+  expect(await stateAfter("rejected", "unverified_no_match", 1000)).toMatchObject({ name: "refusing", words })
+  expect(await stateAfter("rejected", "unverified_malformed", 7 * HOUR)).toEqual({
+    name: "refusing",
+    words,
+    since: refusedMs,
+  })
+  expect(await stateAfter("accepted", "", 1000)).toMatchObject({ name: "receiving" })
 })
 
 test("a pipeline refuses when at least half of its requests are refused", () => {

@@ -36,6 +36,9 @@ export function pipelineStates(
       return { name: "down", words: ofTopic, since: null }
     const refusal = mostRefused(history)
     if (refusal !== undefined) return { name: "refusing", words: wordsOf(refusal), since: null }
+    const { unverified } = history
+    if (unverified !== undefined)
+      return { name: "refusing", words: wordsOf(unverified.reason), since: unverified.firstMs }
     const noticed = watched.get(id)
     if (noticed !== undefined) return noticed
     const pauseMs = watched.has(id) ? undefined : history.brokenHabit(now)
@@ -51,9 +54,11 @@ export function pipelineStates(
 /** The most frequent reason where at least half of what came last was refused. */
 function mostRefused(history: PipelineHistory): string | undefined {
   for (const steps of [MINUTE - 1, FIVE_MINUTES]) {
-    const { accepted, dropped, refused } = history.counts(steps)
+    const { accepted, dropped } = history.counts(steps)
+    const refusals = history.refusals(steps).filter(([reason]) => !history.isOfScanners(reason))
+    const refused = refusals.reduce((sum, [, count]) => sum + count, 0)
     if (accepted + dropped + refused === 0) continue
-    return refused >= accepted + dropped ? history.refusals(steps)[0]?.[0] : undefined
+    return refused >= accepted + dropped ? refusals[0]?.[0] : undefined
   }
   return undefined
 }

@@ -1,5 +1,11 @@
 import { nullable, oneOf, replica, time, Type, type Static } from "./shape.ts"
 
+/** Somebody who said that a problem is known. */
+export const Acknowledgement = Type.Object({
+  by: Type.String({ maxLength: 200 }),
+  until: nullable(Type.Number({ description: "Milliseconds since 1970; null: until it is taken back." })),
+})
+
 /** What needs someone's action, or has needed it until a few minutes ago. */
 export const ServiceProblem = Type.Object({
   id: Type.String({
@@ -15,9 +21,20 @@ export const ServiceProblem = Type.Object({
   until: nullable(Type.Number({ description: "When it ended; null: it is there." })),
   cause: Type.String({ description: "What is wrong, in words." }),
   next_step: Type.String({ description: "What to do first." }),
+  acknowledged: nullable(Acknowledgement),
+  muted: nullable(Acknowledgement),
   runbook: Type.String({
     description: "Its section of the runbook: docs/runbook.md#hooklinebrokerunavailable.",
   }),
 })
 
+/** A problem's id or a kind that is muted. */
+export const Mute = Type.Object({
+  name: Type.String(),
+  by: Type.String(),
+  until: Acknowledgement.properties.until,
+})
+
+export type Acknowledgement = Static<typeof Acknowledgement>
+export type Mute = Static<typeof Mute>
 export type ServiceProblem = Static<typeof ServiceProblem>

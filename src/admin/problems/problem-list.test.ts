@@ -47,6 +47,8 @@ test("a problem has its kind's words, and lasts from the first evaluation that f
     until: null,
     cause: "another reason",
     next_step: "Mend it.",
+    acknowledged: null,
+    muted: null,
     runbook: "docs/runbook.md#hookline-broken",
   } as const
   expect(list.current()).toEqual([listed])

@@ -1,4 +1,5 @@
 import type { ServiceProblem } from "../api/problem-shapes.ts"
+import { Acknowledgements } from "./acknowledgements.ts"
 import { problemId, type Finding, type ProblemKind } from "./finding.ts"
 
 /*
@@ -21,6 +22,7 @@ const MOST = 1000
 export class ProblemList {
   #problems: ReadonlyMap<string, ServiceProblem> = new Map()
   #current: readonly ServiceProblem[] = []
+  readonly acknowledgements = new Acknowledgements()
 
   /** Those that are there, errors first, then those that are over, the last first. */
   current(): readonly ServiceProblem[] {
@@ -33,9 +35,9 @@ export class ProblemList {
     return found?.until === null ? found.since : undefined
   }
 
-  /** How many are there by kind and severity, with 0 for a kind of which none is. */
+  /** How many are there by kind and severity, without those that are muted, with 0 for a kind of which none is. */
   *counts(kinds: readonly ProblemKind[]): Iterable<readonly [kind: string, severity: string, count: number]> {
-    const there = this.#current.filter(({ until }) => until === null)
+    const there = this.#current.filter(({ until, muted }) => until === null && muted === null)
     const byKind = Map.groupBy(there, ({ kind }) => kind)
     for (const { name, severity } of kinds) {
       const bySeverity = Map.groupBy(byKind.get(name) ?? [], (it) => it.severity)
@@ -55,13 +57,21 @@ export class ProblemList {
     const problems = new Map<string, ServiceProblem>()
     for (const [id, problem] of before) {
       const over = { ...problem, until: problem.until ?? nowMs }
-      if (!found.has(id) && isStillListed(over, nowMs)) problems.set(id, over)
+      if (found.has(id)) continue
+      if (isStillListed(over, nowMs)) problems.set(id, over)
+      // what begins again is another one
+      if (problem.until === null) this.acknowledgements.ended(id)
     }
     const isListed = (id: string): boolean => found.has(id) || problems.has(id)
     const shown = [...found].filter(([, { because = [] }]) => !because.some(isListed))
     for (const [id, finding] of shown) problems.set(id, problemOf(id, finding, before.get(id), nowMs))
     this.#problems = problems
-    this.#current = inOrder(problems.values())
+    const acknowledged = [...problems.values()].map((it) => ({
+      ...it,
+      ...this.acknowledgements.of(it.id, it.kind, nowMs),
+    }))
+    this.#current = inOrder(acknowledged)
+    this.acknowledgements.refresh()
   }
 }
 
@@ -81,6 +91,8 @@ function problemOf(
     until: null,
     cause,
     next_step: nextStep ?? kind.nextStep,
+    acknowledged: null,
+    muted: null,
     runbook: `docs/runbook.md#${kind.runbook.toLowerCase().replaceAll(" ", "-")}`,
   }
 }
@@ -88,10 +100,14 @@ function problemOf(
 const isStillListed = ({ since, until }: { since: number; until: number }, nowMs: number): boolean =>
   until - since >= BRIEF_MS && nowMs - until < OVER_LISTED_MS
 
-/** What is there before what is over; errors before warnings, and of these the oldest first; what was over last first. */
+/** Whether somebody said that it is known. */
+const isKnown = ({ acknowledged, muted }: ServiceProblem): boolean => acknowledged !== null || muted !== null
+
+/** What is there before what is over, and what nobody has acknowledged or muted before the rest; errors before warnings, and of these the oldest first; what was over last first. */
 export const inOrder = (problems: Iterable<ServiceProblem>): readonly ServiceProblem[] =>
   [...problems].toSorted((a, b) => {
     if (a.until !== null && b.until !== null) return b.until - a.until
     if (a.until !== null || b.until !== null) return a.until === null ? -1 : 1
+    if (isKnown(a) !== isKnown(b)) return isKnown(a) ? 1 : -1
     return a.severity.localeCompare(b.severity) || a.since - b.since
   })

@@ -1,3 +1,5 @@
+import { ageOf } from "../../../clock/age.ts"
+import { counted } from "../../../words.ts"
 import { UNAVAILABLE } from "../../../pipeline/service-unavailable.ts"
 import { wordsOf } from "../../api/reason-words.ts"
 import { FIVE_MINUTES, type PipelineHistory } from "../../pipeline-history.ts"
@@ -64,23 +66,43 @@ export const requests: ProblemSubject = {
 
 /** By kind, and each with all of its reasons. */
 function* refusedOf(id: string, history: PipelineHistory, evidence: Evidence): Iterable<Finding> {
-  const refusals = history.refusals(FIVE_MINUTES)
-  if (refusals.every(([, count]) => count < NOTED)) return
+  const { unverified } = history
+  const refusals = history.refusals(FIVE_MINUTES).filter(([reason]) => !history.isOfScanners(reason))
+  if (unverified === undefined && refusals.every(([, count]) => count < NOTED)) return
   const pipeline = evidence.pipeline(id)
   if (pipeline === undefined) return
+  const of = { subject: id, pipeline: id }
+  if (unverified !== undefined)
+    yield {
+      ...of,
+      kind: SIGNATURES_REFUSED,
+      cause: unverifiedWords(id, history, evidence.nowMs),
+      sinceMs: unverified.firstMs,
+    }
+  const stores = [...evidence.readiness.stores].map(([name]) => problemId(STORE_DOWN, name))
+  const causes = [problemId(CONNECTION_DOWN, pipeline.connection), ...stores]
   for (const [kind, all] of Map.groupBy(refusals, ([reason]) => kindOf(reason))) {
     const [reason, most] = all[0]!
     if (most < NOTED) continue
     const count = all.reduce((sum, [, it]) => sum + it, 0)
-    const stores = [...evidence.readiness.stores].map(([name]) => problemId(STORE_DOWN, name))
+    const words = wordsOf(reason) || "see hookline verify --last"
     yield {
+      ...of,
       kind,
-      subject: id,
-      pipeline: id,
-      cause: `${count.toLocaleString("en")} refusals of ${id} in 5 minutes${all.length > 1 ? ", most of them" : ""}: ${wordsOf(reason)}`,
-      because: kind === EVENTS_FAILING ? [problemId(CONNECTION_DOWN, pipeline.connection), ...stores] : [],
+      cause: `${count.toLocaleString("en")} refusals of ${id} in 5 minutes${all.length > 1 ? ", most of them" : ""}: ${words}`,
+      because: kind === EVENTS_FAILING ? causes : [],
     }
   }
+}
+
+/** What the sender's requests were refused for since the last one that was verified. */
+function unverifiedWords(id: string, { unverified, verifiedMs }: PipelineHistory, nowMs: number): string {
+  const { count, reason } = unverified!
+  const verified =
+    verifiedMs === undefined
+      ? "none was verified yet"
+      : `the last was verified ${ageOf(nowMs - verifiedMs)} ago`
+  return `${counted(count, "request")} of ${id} with a signature ${count === 1 ? "was" : "were"} refused, and ${verified}: ${wordsOf(reason)}`
 }
 
 function kindOf(reason: string): ProblemKind {

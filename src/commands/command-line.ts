@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander"
 import { FAULTS, HooklineError } from "../errors.ts"
-import { declareRun, emptyProgram, pointToHelp } from "./declare-run.ts"
+import { declareRun, emptyProgram, nameOf, pointToHelp } from "./declare-run.ts"
 
 // The other commands are declared where one of them is called, so that a service neither waits for them nor keeps them in memory.
 
@@ -19,10 +19,6 @@ export async function runCommandLine(words: readonly string[]): Promise<void> {
     process.exitCode = error.exitCode === 0 ? 0 : FAULTS.usage.exit
   }
 }
-
-/** `hookline log backup` */
-const nameOf = (command: Command): string =>
-  command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`
 
 function serviceAlone(): Command {
   const program = emptyProgram()

@@ -30,10 +30,14 @@ export function emptyProgram(): Command {
   )
 }
 
+/** `hookline log backup` */
+export const nameOf = (command: Command): string =>
+  command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`
+
 /** The errors of each command name its own help. */
-export function pointToHelp(command: Command, name = "hookline"): void {
-  command.showHelpAfterError(`(see ${name} --help)`)
-  for (const it of command.commands) pointToHelp(it, `${name} ${it.name()}`)
+export function pointToHelp(command: Command): void {
+  command.showHelpAfterError(`(see ${nameOf(command)} --help)`)
+  for (const it of command.commands) pointToHelp(it)
 }
 
 export function declareRun(program: Command): void {

@@ -1,6 +1,6 @@
 /** The exit statuses of the command line; those from 64 to 78 are of sysexits.h. For the help, the man page and docs/command-line.md. */
 export const EXIT_STATUSES: { readonly [status: number]: string } = {
-  0: "success; `run`: stopped after draining; `tail --follow`, `dev`, `forward`: interrupted",
+  0: "success; `run`: stopped after draining; `tail --follow`, `status --watch`, `dev`, `forward`: interrupted",
   1: "`verify`: the request is refused; `send`: a response other than 2xx, or none; `log check`, `log rescue`: records can't be read; `spool drain`: events are left; `replay`, `forward retry`: records were refused, or are no longer in the log; `reload`: a replica has not reloaded",
   64: "wrong command line",
   65: "the record is larger than the broker accepts",

@@ -15,6 +15,7 @@ import {
 import { Overview } from "./overview.ts"
 import { type CallToolResult, fromJsonSchema, McpServer, serveStdio } from "./mcp-sdk.ts"
 import { RunningService } from "./running-service.ts"
+import { say } from "./say.ts"
 
 /** What `hookline mcp` offers: requests to the admin API, each under a name of its own. */
 interface Tool<Input extends ObjectShape = ObjectShape> {
@@ -131,6 +132,10 @@ const TOOLS: { readonly [name: string]: Tool } = {
   }),
 }
 
+/** Told to who runs the command by hand, as a client of the protocol does. */
+const ON_TERMINAL = `This is a server of the Model Context Protocol: an assistant starts it, and they exchange JSON lines on standard input and output.
+Enter the command in the assistant's settings: docs/admin.md has an example. Ctrl-D ends it.`
+
 /**
  * Serves the Model Context Protocol on standard input and output until the input ends.
  *
@@ -141,6 +146,7 @@ export async function serveMcp(file: string | undefined, allowsActions: boolean)
   const service = new RunningService(file)
   const offered = Object.entries(TOOLS).filter(([, { isReadOnly }]) => isReadOnly || allowsActions)
   const ended = Promise.withResolvers<void>()
+  if (process.stdin.isTTY) say(ON_TERMINAL)
   serveStdio(() => {
     const server = new McpServer({ name: "hookline", version: manifest.version })
     for (const [name, { description, input, isReadOnly, ...it }] of offered)

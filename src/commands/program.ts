@@ -5,7 +5,7 @@ import { HooklineError } from "../errors.ts"
 import type { CheckFlags } from "./check.ts"
 import { componentsFlag, configFlag, jsonFlag, repeatable, type ConfigFlags } from "./common-flags.ts"
 import { SHELLS, type Shell } from "./completion-scripts.ts"
-import { declareRun, emptyProgram, pointToHelp } from "./declare-run.ts"
+import { declareRun, emptyProgram, nameOf, pointToHelp } from "./declare-run.ts"
 import { addDetails } from "./details.ts"
 import { declareDev } from "./dev.ts"
 import { parseSeconds } from "./flag-values.ts"
@@ -29,7 +29,7 @@ import { columns, wrap } from "./wrap.ts"
 
 /** Declares the command line. Help, completion and the man page are made from this. */
 export function declareProgram(): Command {
-  const program = emptyProgram()
+  const program = emptyProgram().addOption(ofEveryCommand())
   declareRun(program)
   declareCheck(program)
   declareDev(program)
@@ -50,18 +50,32 @@ export function declareProgram(): Command {
   declareProblems(program)
   declareMcp(program)
   declareHelp(program)
-  for (const command of program.commands) command.hook("preSubcommand", handOptionsDown)
+  for (const command of [program, ...program.commands]) {
+    command.hook("preSubcommand", handOptionsDown)
+    // on its way to a subcommand
+    const isGroup = command.commands.length > 0 && !hasOption(command, "--config")
+    if (isGroup) command.addOption(configFlag().hideHelp())
+  }
   pointToHelp(program)
   return program
 }
+
+const ofEveryCommand = (): Option => {
+  const option = configFlag()
+  option.description += ", before or after the command's name"
+  return option
+}
+
+const hasOption = ({ options }: Command, long: string | undefined): boolean =>
+  options.some((it) => it.long === long)
 
 /** Options before a subcommand's name are the subcommand's. It throws CommanderError for one that it does not have. */
 function handOptionsDown(command: Command, subcommand: Command): void {
   for (const option of command.options) {
     const name = option.attributeName()
     if (command.getOptionValueSource(name) !== "cli") continue
-    if (!subcommand.options.some((it) => it.long === option.long))
-      subcommand.error(`hookline ${command.name()} ${subcommand.name()} has no option ${option.long}`)
+    if (!hasOption(subcommand, option.long))
+      subcommand.error(`${nameOf(subcommand)} has no option ${option.long}`)
     subcommand.setOptionValueWithSource(name, command.getOptionValue(name), "cli")
   }
 }
@@ -73,9 +87,16 @@ function handOptionsDown(command: Command, subcommand: Command): void {
  * @throws HooklineError `usage`
  */
 export async function refuseUnknownCommand(program: Command, words: readonly string[]): Promise<void> {
-  const [first, ...others] = words
-  if (first !== "help") findCommand(program, words)
+  const [first, ...others] = afterConfig(words)
+  if (first !== "help") findCommand(program, first === undefined ? [] : [first, ...others])
   else if ((await explainErrors(others)) === undefined) findCommand(program, others)
+}
+
+/** The words after a configuration file that is named first. */
+function afterConfig(words: readonly string[]): readonly string[] {
+  const [first = ""] = words
+  if (first === "-c" || first === "--config") return words.slice(2)
+  return /^(-c.|--config=)/.test(first) ? words.slice(1) : words
 }
 
 /** The command that the first words name. */

@@ -1,9 +1,12 @@
 import type { Command } from "commander"
 import type { Overview } from "./overview.ts"
+import { pause } from "../clock/clock.ts"
 import { escapeControls } from "../telemetry/escape-controls.ts"
 import { configFlag, jsonFlag, type ConfigFlags } from "./common-flags.ts"
 import { addDetails } from "./details.ts"
+import { Interruption } from "./interruption.ts"
 import { describeProblem } from "./problems.ts"
+import type { RunningService } from "./running-service.ts"
 import { printTable } from "./table.ts"
 
 interface StatusFlags extends ConfigFlags {
@@ -13,34 +16,66 @@ interface StatusFlags extends ConfigFlags {
 
 const WATCHED_MS = 2000
 
+/* Codes of ECMA-48 and xterm. The alternate screen leaves what a terminal has shown, and can be scrolled back to, as it was. */
+const ENTER_SCREEN = "\u001b[?1049h"
+const LEAVE_SCREEN = "\u001b[?1049l"
+const CLEAR_SCREEN = "\u001b[H\u001b[J"
+
 /** Declares `hookline status`. */
 export function declareStatus(program: Command): void {
   addDetails(program.command("status"), {
     notes: `It asks the admin API of the Hookline that runs with this configuration, with its token. With [admin] replicas the
 figures of pipelines are sums over all replicas.
 
-Exit status: 0 if events are accepted, 1 if not, 69 if no Hookline answers.`,
+Exit status: 0 if events are accepted, or --watch was interrupted, 1 if not, 69 if no Hookline answers.`,
     example: "hookline status --watch",
   })
     .description("print the state of the running Hookline: readiness, rates, refusals, backlogs, replicas")
     .addOption(configFlag())
     .addOption(jsonFlag("JSON: the overview of the admin API"))
-    .option("--watch", "print it every 2 s, until it is interrupted")
+    .option(
+      "--watch",
+      "print it every 2 s, on a terminal in place of the one before, until it is interrupted",
+    )
     .action(status)
 }
 
 /** @throws HooklineError `config`, `no_input`, `unavailable` */
 async function status({ config, json, watch }: StatusFlags): Promise<void> {
-  const { RunningService } = await import("./running-service.ts")
-  const service = new RunningService(config)
-  for (;;) {
-    const overview = await service.overview()
-    if (watch && !json && process.stdout.isTTY) console.clear()
+  const service = new (await import("./running-service.ts")).RunningService(config)
+  const show = (overview: Overview): void => {
     if (json) console.log(escapeControls(JSON.stringify(overview)))
     else print(overview)
-    process.exitCode = ["ready", "partly ready"].includes(overview.state) ? 0 : 1
-    if (!watch) return
-    await Bun.sleep(WATCHED_MS)
+  }
+  const first = await service.overview()
+  process.exitCode = ["ready", "partly ready"].includes(first.state) ? 0 : 1
+  if (!watch) return show(first)
+  const isRedrawn = !json && process.stdout.isTTY
+  const last = await watchOverview(service, first, isRedrawn, show)
+  process.exitCode = 0
+  if (isRedrawn) show(last)
+}
+
+/** Shows overviews until an interrupt. @returns the last one */
+async function watchOverview(
+  service: RunningService,
+  first: Overview,
+  isRedrawn: boolean,
+  show: (overview: Overview) => void,
+): Promise<Overview> {
+  const write = (codes: string): void => void (isRedrawn && process.stdout.write(codes))
+  using interruption = new Interruption(() => write(LEAVE_SCREEN))
+  const { signal } = interruption
+  write(ENTER_SCREEN)
+  try {
+    for (let overview = first; ; overview = await service.overview()) {
+      write(CLEAR_SCREEN)
+      show(overview)
+      await pause(WATCHED_MS, signal)
+      if (signal.aborted) return overview
+    }
+  } finally {
+    write(LEAVE_SCREEN)
   }
 }
 

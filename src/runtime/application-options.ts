@@ -19,6 +19,8 @@ export interface ApplicationOptions {
   readonly traces?: TracesOptions
   /** Components that sections of the file may name, in addition to the built-in ones. */
   readonly components?: readonly Component[]
+  /** @internal Whether refusals are logged, as they are not where `onAnswer` tells of them. Faults always are. Default: true. */
+  readonly logsRequests?: boolean
   /** @internal What `${…}` in the file reads. Default: the process's environment. */
   readonly env?: { readonly [name: string]: string | undefined }
   /** @internal The files that the components were loaded from, each with its stamp then: a change needs a restart. */

@@ -134,6 +134,7 @@ export class Application {
         from: { ports: listen, mount: true },
         onAnswer: this.#options.onAnswer,
         onLogLine: this.#options.onLogLine,
+        logsRequests: this.#options.logsRequests,
       }))
     }, listen)
   }

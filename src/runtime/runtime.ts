@@ -30,6 +30,7 @@ interface Surroundings {
   readonly from?: RequestsFrom
   readonly onAnswer?: OnAnswer | undefined
   readonly onLogLine?: ((line: string) => void) | undefined
+  readonly logsRequests?: boolean | undefined
 }
 
 /** @internal Runs one plan after another in this process. */
@@ -67,7 +68,7 @@ export class Runtime implements ReloadableApplication, Running {
     this.#deps = {
       ...opened,
       resources: this.#resources,
-      requestLog: new RequestLog(this.log),
+      requestLog: new RequestLog(this.log, { isForFaults: surroundings.logsRequests === false }),
       metrics: this.metrics,
       service,
       sampler: this.#sampler,

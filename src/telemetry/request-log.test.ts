@@ -11,7 +11,7 @@ function open(minuteMs?: number): { log: RequestLog; lines: { [key: string]: unk
       done()
     },
   })
-  return { log: new RequestLog(pino({ base: null, timestamp: false }, stream), minuteMs), lines }
+  return { log: new RequestLog(pino({ base: null, timestamp: false }, stream), { minuteMs }), lines }
 }
 
 test("a flood of one kind is ten lines and a count, and hides no other kind", () => {

@@ -39,21 +39,25 @@ interface Minute {
 export class RequestLog {
   readonly #log: Logger
   readonly #minuteMs: number
+  readonly #isForFaults: boolean
   readonly #kinds = new Map<string, Kind>()
   readonly #minutes = new Map<string, Minute>()
   #secondEnds: Timer | undefined
 
-  constructor(log: Logger, minuteMs = MINUTE_MS) {
+  /** @param isForFaults only errors are written: something else tells of refusals */
+  constructor(log: Logger, { minuteMs = MINUTE_MS, isForFaults = false } = {}) {
     this.#log = log
+    this.#isForFaults = isForFaults
     this.#minuteMs = minuteMs
   }
 
   /** Whether lines of a level are written: without them there is no need to make any. */
   isLevelEnabled(level: Level): boolean {
-    return this.#log.isLevelEnabled(level)
+    return (!this.#isForFaults || level === "error") && this.#log.isLevelEnabled(level)
   }
 
   write(level: Level, line: RequestLine, message: string): void {
+    if (!this.isLevelEnabled(level)) return
     const name = `${line.pipeline} ${line.reason} ${message}`
     let kind = this.#kinds.get(name)
     if (kind === undefined) this.#kinds.set(name, (kind = { level, line, message, lines: 0 }))
@@ -66,6 +70,7 @@ export class RequestLog {
    * a warning a minute at most.
    */
   warn(line: RequestLine, message: string): void {
+    if (this.#isForFaults) return
     const name = `${line.pipeline} ${message}`
     const minute = this.#minutes.get(name)
     if (minute === undefined) {

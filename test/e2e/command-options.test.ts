@@ -11,6 +11,7 @@ const VALUES: { readonly [name: string]: string } = {
   url: "http://127.0.0.1:1/",
   condition: "key=a",
   time: "2026-11-22T14:00",
+  duration: "1h",
   "key=value": "header=X-Signature",
   header: "X-A: b",
   number: "7",
@@ -98,6 +99,27 @@ test.each(cases.filter(({ command }) => command.parent!.parent !== null))(
     else expect(before).toEqual(after)
   },
 )
+
+test.each(cases.filter(({ option }) => option.long === "--config"))(
+  "$title is the same before the command",
+  async ({ command, option }) => {
+    const words = [...nameOf(command).split(" "), ...operandsOf(command)]
+    const mandatory = command.options.filter((it) => it.mandatory).flatMap(wordsOf)
+    const after = await called([...words, ...mandatory, ...wordsOf(option)])
+    for (const first of [wordsOf(option), ["--config=text"], ["-c", "text"], ["-ctext"]])
+      expect(await called([...first, ...words, ...mandatory])).toEqual(after)
+  },
+)
+
+test("the file before a command that reads none is refused, and the command after it is looked at first", async () => {
+  await expect(called(["-c", "a.conf", "version"])).rejects.toMatchObject({
+    message: expect.stringContaining("hookline version has no option --config"),
+  })
+  for (const first of [["-c", "a.conf"], ["-ca.conf"], ["--config=a.conf"]])
+    expect((await hookline([...first, "tial", "webhooks", "--follow"])).stderr).toStartWith(
+      'unknown command "tial"; did you mean "tail"?',
+    )
+})
 
 test("an option that a subcommand does not have is refused before its name too, not ignored", () => {
   expect(called(["forward", "--tries", "7", "list"])).rejects.toMatchObject({

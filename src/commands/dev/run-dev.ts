@@ -39,6 +39,8 @@ export async function dev(flags: DevFlags): Promise<void> {
     // on a shared port this and a running service would each get a part of the events
     service: { logLevel: "warn", logFormat: "pretty", reusePort: "off" },
     onAnswer: (answered: AnsweredRequest) => session?.answered(answered),
+    // the session's lines say what else was refused, and why
+    logsRequests: false,
   } as const
   const isLocal = flags.config === undefined
   if (isLocal && flags.components !== undefined)

@@ -59,7 +59,7 @@ type Reasons = Map<string, Series>
 
 /** Requests that were refused for their signature. */
 interface UnverifiedRequests {
-  /** Of the last one. */
+  /** The reason of the last one. */
   readonly reason: string
   readonly count: number
   /** Milliseconds since 1970. */
@@ -134,7 +134,7 @@ export class PipelineHistory {
     return this.#unverified
   }
 
-  /** Whether a refusal is that of a scanner: without the form of signature of a sender that is known to sign. */
+  /** True for refusals of scanners: without the form of signature of a sender that is known to sign. */
   isOfScanners(reason: string): boolean {
     return (
       this.verifiedMs !== undefined && /^unverified_(missing_header|malformed|rate_limited)$/.test(reason)

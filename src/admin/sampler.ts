@@ -9,7 +9,7 @@ import type { Service } from "./service.ts"
 /** The other replicas, as far as they are known. */
 interface OtherReplicas {
   readonly known: readonly Replica[]
-  /** As `known`, but not older than a round. */
+  /** Like `known`, but not older than a round. */
   fresh(): Promise<readonly Replica[]>
 }
 

@@ -248,11 +248,12 @@ fish: hookline completion fish > ~/.config/fish/completions/hookline.fish`,
       )
     })
   addDetails(program.command("help"), {
-    notes: "The name of an error is in its message, in the log as reason or error, and in a response's type.",
+    notes: `The name of an error is in its message, in the log as reason or error, and in a response's type; that of a
+problem is in its id, before the colon, as hookline problems prints it.`,
     example: "hookline help port_in_use",
   })
-    .description("print the help of a command, or what the name of an error means and what to do")
-    .argument("[command...]", "a command and its subcommand, or names of errors")
+    .description("print the help of a command, or what the name of an error or problem means and what to do")
+    .argument("[command...]", "a command and its subcommand, or names of errors or problems")
     .action(async (words: string[]) => {
       const explained = await explainErrors(words)
       if (explained === undefined) findCommand(program, words).outputHelp()
@@ -260,14 +261,23 @@ fish: hookline completion fish > ~/.config/fish/completions/hookline.fish`,
     })
 }
 
-/** The sections of docs/errors.md on errors with these names, or types of problem documents; undefined: one is none. */
+/**
+ * The sections of docs/errors.md on errors with these names, or types of problem documents, and of docs/runbook.md on alerts and
+ * kinds of problems; undefined: one is none.
+ */
 async function explainErrors(names: readonly string[]): Promise<string | undefined> {
-  // the binary has it in itself
-  const module: unknown = await import("../../docs/errors.md" as string, { with: { type: "text" } })
+  // the binary has them in itself
+  const pages: unknown[] = await Promise.all([
+    import("../../docs/runbook.md" as string, { with: { type: "text" } }),
+    import("../../docs/errors.md" as string, { with: { type: "text" } }),
+  ])
   const sections = new Map(
-    (module as { default: string }).default
-      .split(/^##? /m)
-      .map((it) => [it.slice(0, it.indexOf("\n")), it.trim()]),
+    pages.flatMap((page) =>
+      (page as { default: string }).default.split(/^##? /m).flatMap((it) => {
+        const problems = /^\*\*Problem\*\*: (.*)$/m.exec(it)?.[1]?.match(/\w+/g) ?? []
+        return [it.slice(0, it.indexOf("\n")), ...problems].map((name) => [name, it.trim()] as const)
+      }),
+    ),
   )
   const found = names.map((it) => sections.get(it.replace(/^urn:hookline:error:/, "")))
   if (found.length === 0 || found.includes(undefined)) return undefined

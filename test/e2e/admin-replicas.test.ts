@@ -11,6 +11,7 @@ import type {
   ReasonTally,
   ReplayOverview,
   SendResult,
+  ServiceProblem,
 } from "../../src/admin/api/shapes.ts"
 import { AdminApi } from "../support/admin-api.ts"
 import { makeCertificate } from "../support/certificate.ts"
@@ -77,6 +78,32 @@ const refusalsIn = ({ pipelines: [pipeline] }: Overview): number => pipeline!.re
 
 beforeAll(async () => {
   for (const api of [it.a, it.b, it.c]) await overviewWhere(api, allAnswer)
+})
+
+test("a problem that all replicas have is listed once, and who acknowledges or mutes it in one does so in all", async () => {
+  const problemIn = async (api: AdminApi): Promise<ServiceProblem | undefined> =>
+    (await api.get<ServiceProblem[]>("problems")).find(({ id }) => id === "forward_failed:app")
+  const all = [it.a, it.b, it.c]
+  for (const api of all) expect(await api.send("webhooks", {}, '{"n":0}')).toBe(200)
+  for (const api of all)
+    await until("it is found", async () => {
+      const overviews = await api.get<Overview>("overview")
+      return overviews.problems.some(
+        ({ id, replica }) => id === "forward_failed:app" && replica === undefined,
+      )
+    })
+  const listed = await it.a.get<ServiceProblem[]>("problems")
+  expect(listed.filter(({ kind }) => kind === "forward_failed")).toHaveLength(1)
+  await it.a.post("problems/forward_failed:app/acknowledge", { by: "ana" })
+  await it.b.post("problems/forward_failed/mute", { by: "ben" })
+  for (const api of all)
+    expect(await problemIn(api)).toMatchObject({
+      acknowledged: { by: "ana" },
+      muted: { by: "ben", until: null },
+    })
+  await it.c.post("problems/forward_failed:app/unmute")
+  await it.c.post("problems/forward_failed/unmute")
+  for (const api of all) expect(await problemIn(api)).toMatchObject({ acknowledged: null, muted: null })
 })
 
 test("each replica lists the two others and not itself, and sums what all have received", async () => {

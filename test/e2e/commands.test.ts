@@ -49,6 +49,13 @@ test("hookline help explains an error by its name, several names, and the type o
   expect([unknown.status, unknown.stderr]).toEqual([64, expect.stringContaining("unknown command")])
 })
 
+test("hookline help explains a kind of problem and an alert by the runbook", async () => {
+  for (const name of ["connection_down", "HooklineBrokerUnavailable"]) {
+    const { status, stdout } = await hooklineInProcess(["help", name])
+    expect([status, stdout]).toEqual([0, expect.stringContaining("HooklineBrokerUnavailable\n\nProblem: ")])
+  }
+})
+
 test("the last line of a start's errors has the name of each, which hookline help explains", async () => {
   using folder = temporaryFolder()
   const file = join(folder.path, "pipelines.conf")

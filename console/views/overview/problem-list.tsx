@@ -10,7 +10,7 @@ import { hrefOf } from "../../router.ts"
 /** More than these, and the rest is shown on request, so that the pipelines stay in sight. */
 const MOST_LISTED = 4
 
-/** What needs someone's action, then what has until a few minutes ago; nothing where nothing does. */
+/** The problems that are there, then those that have been over for a few minutes; nothing where there is none. */
 export function ProblemList({ problems }: { problems: readonly ServiceProblem[] }) {
   const [isWhole, showAll] = useState(false)
   if (problems.length === 0) return null
@@ -32,7 +32,7 @@ export function ProblemList({ problems }: { problems: readonly ServiceProblem[] 
 }
 
 function Problem({ problem }: { problem: ServiceProblem }) {
-  const { severity, cause, next_step: nextStep, since, until, pipeline, replica } = problem
+  const { severity, cause, next_step: nextStep, since, until, replica } = problem
   const { acknowledged, muted } = problem
   const isKnown = acknowledged !== null || muted !== null
   const isThere = until === null
@@ -61,10 +61,23 @@ function Problem({ problem }: { problem: ServiceProblem }) {
             ended <Age ms={until} /> ago
           </>
         )}
-        {pipeline !== null && <a href={hrefOf("refused", [], { pipeline })}>Look at them</a>}
+        <Evidence problem={problem} />
         {isThere && mayAct.value && <Acknowledge id={problem.id} isKnown={isKnown} />}
       </span>
     </li>
+  )
+}
+
+/** Kinds whose requests are captured. */
+const REFUSED: readonly string[] = ["signatures_refused", "events_failing", "requests_refused"]
+
+/** A link to what shows the cause of a problem. */
+function Evidence({ problem: { kind, pipeline } }: { problem: ServiceProblem }) {
+  if (pipeline === null) return null
+  return REFUSED.includes(kind) ? (
+    <a href={hrefOf("refused", [], { pipeline })}>Look at them</a>
+  ) : (
+    <a href={hrefOf("overview", [pipeline])}>Open {pipeline}</a>
   )
 }
 

@@ -6,7 +6,7 @@ export const Acknowledgement = Type.Object({
   until: nullable(Type.Number({ description: "Milliseconds since 1970; null: until it is taken back." })),
 })
 
-/** What needs someone's action, or has needed it until a few minutes ago. */
+/** A problem that needs someone's action, or has needed it until a few minutes ago. */
 export const ServiceProblem = Type.Object({
   id: Type.String({
     description:

@@ -6,7 +6,7 @@ import { ApiError } from "./problem.ts"
 import { route, type ApiRoute } from "./route.ts"
 import { Type } from "./shape.ts"
 
-/** How long an acknowledgement holds that says nothing else. */
+/** The time for which an acknowledgement holds without one of its own. */
 const ACKNOWLEDGED_MS = 24 * 3_600_000
 
 const params = Type.Object({ id: Type.String({ maxLength: 400 }) })

@@ -3,16 +3,16 @@ import type { Acknowledgement } from "../api/problem-shapes.ts"
 import type { ServiceStore } from "../store/service-store.ts"
 
 /*
- * What people have said of problems, in the groups `acknowledged` and `muted` of the service's store:
+ * Answers of people to problems, in the groups `acknowledged` and `muted` of the service's store:
  *
  *   acknowledged   by a problem's id: somebody is on it. It holds until the problem is over, or until a time.
  *   muted          by a problem's id, or a kind for all of its problems: nobody needs to know. It holds until a time, or until it
  *                  is taken back, also for what begins later.
  */
 
-/** How often replicas read what others have written to the store that they share. */
+/** The interval in which replicas read the store that they share. */
 const AGAIN_MS = 5000
-/** How often a store is read again that could not be read. */
+/** The pause before a store that could not be read is read again. */
 const RETRY_MS = 2000
 
 const GROUPS = ["acknowledged", "muted"] as const

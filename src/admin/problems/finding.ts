@@ -7,16 +7,16 @@ export interface ProblemKind {
   readonly severity: ServiceProblem["severity"]
   /** The heading of its section of docs/runbook.md. */
   readonly runbook: string
-  /** What to do first, in a sentence. */
+  /** The first thing to do, in a sentence. */
   readonly nextStep: string
 }
 
 /** A problem that is there now. */
 export interface Finding extends Partial<Pick<ServiceProblem, "pipeline" | "connection">> {
   readonly kind: ProblemKind
-  /** What it is about, by name. Default: the service. */
+  /** The name of the thing that has the problem. Default: the service. */
   readonly subject?: string
-  /** What is wrong, in a sentence. */
+  /** The fault, in a sentence. */
   readonly cause: string
   /** Default: those of its kind. */
   readonly severity?: ServiceProblem["severity"]

@@ -13,7 +13,7 @@ import { problemId, type Finding, type ProblemKind } from "./finding.ts"
  * forgotten, since refusals are counted over the last five minutes.
  */
 
-/** How long a problem that is over stays listed. */
+/** The time for which a problem stays listed after its end. */
 export const OVER_LISTED_MS = 5 * 60_000
 /** One that was over sooner is not listed then: a connection that was being opened. */
 const BRIEF_MS = 2000
@@ -29,13 +29,13 @@ export class ProblemList {
     return this.#current
   }
 
-  /** Since when a problem is there, in milliseconds since 1970; undefined: it is not. */
+  /** Returns the beginning of a problem that is there, in milliseconds since 1970. */
   since(id: string): number | undefined {
     const found = this.#problems.get(id)
     return found?.until === null ? found.since : undefined
   }
 
-  /** How many are there by kind and severity, without those that are muted, with 0 for a kind of which none is. */
+  /** Counts the problems that are there and not muted by kind and severity; each kind has a count. */
   *counts(kinds: readonly ProblemKind[]): Iterable<readonly [kind: string, severity: string, count: number]> {
     const there = this.#current.filter(({ until, muted }) => until === null && muted === null)
     const byKind = Map.groupBy(there, ({ kind }) => kind)
@@ -100,10 +100,13 @@ function problemOf(
 const isStillListed = ({ since, until }: { since: number; until: number }, nowMs: number): boolean =>
   until - since >= BRIEF_MS && nowMs - until < OVER_LISTED_MS
 
-/** Whether somebody said that it is known. */
+/** True if somebody said that it is known. */
 const isKnown = ({ acknowledged, muted }: ServiceProblem): boolean => acknowledged !== null || muted !== null
 
-/** What is there before what is over, and what nobody has acknowledged or muted before the rest; errors before warnings, and of these the oldest first; what was over last first. */
+/**
+ * Sorts problems: those that nobody has acknowledged or muted, then the rest of those that are there, then those that are over;
+ * errors before warnings, the oldest first, and of those that are over the last first.
+ */
 export const inOrder = (problems: Iterable<ServiceProblem>): readonly ServiceProblem[] =>
   [...problems].toSorted((a, b) => {
     if (a.until !== null && b.until !== null) return b.until - a.until

@@ -4,7 +4,7 @@ import type { Replica } from "../replicas.ts"
 import type { ForwardInfo, PipelineInfo, Readiness } from "../service.ts"
 import type { Finding, ProblemKind } from "./finding.ts"
 
-/** What problems are found by: the service now, and what was counted in the last minutes. */
+/** The state that problems are found by: the service now, and what was counted in the last minutes. */
 export interface Evidence {
   readonly readiness: Readiness
   readonly history: Pick<History, "of" | "pipelines">

@@ -2,11 +2,12 @@ import type { Finding, ProblemKind } from "./finding.ts"
 import type { Evidence, ProblemSubject } from "./subject.ts"
 import { connections } from "./subjects/connections.ts"
 import { forwards } from "./subjects/forwards.ts"
+import { pipelines } from "./subjects/pipelines.ts"
 import { replicas } from "./subjects/replicas.ts"
 import { requests } from "./subjects/requests.ts"
 import { stores } from "./subjects/stores.ts"
 
-const SUBJECTS: readonly ProblemSubject[] = [connections, stores, requests, forwards, replicas]
+const SUBJECTS: readonly ProblemSubject[] = [connections, stores, pipelines, requests, forwards, replicas]
 
 /** Every kind of problem, but those of extensions. */
 export const PROBLEM_KINDS: readonly ProblemKind[] = SUBJECTS.flatMap(({ kinds }) => kinds)

@@ -10,7 +10,7 @@ const log = pino({ level: "silent" })
 
 type Opening = () => ServiceStore | Promise<ServiceStore>
 
-/** What every store keeps. @param open another process's */
+/** Every store keeps texts over a restart. @param open another process's */
 async function keeps(open: Opening): Promise<void> {
   const store = await open()
   try {

@@ -1,5 +1,5 @@
 /**
- * What of the service outlives a process and refers to no record: what was told to whom, what was acknowledged. Texts by group
+ * The state of the service that outlives a process and refers to no record: what was told and acknowledged. Texts by group
  * and name, few and small, in `service.sqlite` of the service's folder or, for all replicas, in the Redis of `[service]`.
  */
 export interface ServiceStore {

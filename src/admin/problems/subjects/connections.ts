@@ -19,7 +19,7 @@ const TOPICS_IMPAIRED: ProblemKind = {
   nextStep: "Do what the topic's message says: create it, permit writing, or bring its brokers back.",
 }
 
-const SPOOL_DOWN: ProblemKind = {
+export const SPOOL_DOWN: ProblemKind = {
   name: "spool_down",
   severity: "error",
   runbook: "HooklineSpoolFilling",

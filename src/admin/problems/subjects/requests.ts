@@ -64,7 +64,7 @@ export const requests: ProblemSubject = {
   },
 }
 
-/** By kind, and each with all of its reasons. */
+/** One finding a kind, with all reasons of that kind. */
 function* refusedOf(id: string, history: PipelineHistory, evidence: Evidence): Iterable<Finding> {
   const { unverified } = history
   const refusals = history.refusals(FIVE_MINUTES).filter(([reason]) => !history.isOfScanners(reason))
@@ -95,7 +95,7 @@ function* refusedOf(id: string, history: PipelineHistory, evidence: Evidence): I
   }
 }
 
-/** What the sender's requests were refused for since the last one that was verified. */
+/** Describes the requests that were refused since the last one that was verified. */
 function unverifiedWords(id: string, { unverified, verifiedMs }: PipelineHistory, nowMs: number): string {
   const { count, reason } = unverified!
   const verified =

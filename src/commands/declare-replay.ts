@@ -1,17 +1,18 @@
 import { Option, type Command } from "commander"
-import type { TopicPlace } from "../config/declarations.ts"
 import { parseTargetUrl } from "../replay/request-of-record.ts"
 import { configFlag, jsonFlag, stateFlag, type StateFlags } from "./common-flags.ts"
+import type { NamedTopic } from "./connections-of.ts"
 import { addDetails } from "./details.ts"
 import { parseCount, parseLines, parseOffset, parseRate, parseWhere } from "./flag-values.ts"
 import type { ForwardFlags } from "./forward.ts"
 import type { dropFailures } from "./forwards.ts"
-import type { ReplayFlags } from "./replay.ts"
-import { parsePlaceFlag, parseTopicRange } from "./topic-range.ts"
+import type { NamedReplay } from "./replay.ts"
+import { parseTopicFlag, parseTopicRange } from "./topic-range.ts"
 
 export function declareReplay(program: Command): void {
   addDetails(program.command("replay"), {
-    notes: `Values, keys, headers, times and order are those of the records, to the byte. A range of offsets (@100..200) holds for each
+    notes: `Values, keys, headers, times and order are those of the records, to the byte. A topic is named as for tail: CONNECTION/TOPIC, or
+TOPIC where the connection is clear. A range of offsets (@100..200) holds for each
 partition, and ends before the second; one of times (@1h.., @2026-11-22T14:00..15m) takes what tail --since takes.
 While a broker is unavailable, the replay waits.
 
@@ -55,7 +56,7 @@ were read, 65 or 77 at a refused record.`,
     .option("--restart", "begin anew, though a replay of that name was interrupted")
     .option("--dry-run", "only count the records")
     .addOption(jsonFlag())
-    .action(async (flags: ReplayFlags) => (await import("./replay.ts")).replay(flags))
+    .action(async (flags: NamedReplay) => (await import("./replay.ts")).replay(flags))
 }
 
 function parseWheres(text: string, before: readonly string[] = []): string[] {
@@ -63,8 +64,8 @@ function parseWheres(text: string, before: readonly string[] = []): string[] {
   return [...before, text]
 }
 
-const parseDestination = (text: string): TopicPlace | URL =>
-  /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? parseTargetUrl(text) : parsePlaceFlag(text)
+const parseDestination = (text: string): NamedTopic | URL =>
+  /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? parseTargetUrl(text) : parseTopicFlag(text)
 
 export function declareForward(program: Command): void {
   const forward = addDetails(program.command("forward"), {
@@ -78,7 +79,7 @@ An interrupt ends it with exit status 0.`,
   })
     .description("post the records of a topic to a URL, in order, resuming where an earlier run stopped")
     .helpCommand(false)
-    .argument("<connection/topic>", "what to forward", parsePlaceFlag)
+    .argument("<connection/topic>", "what to forward; TOPIC where its connection is clear", parseTopicFlag)
     .argument("<url>", "where to post it", parseTargetUrl)
     .addOption(configFlag())
     .option(
@@ -106,8 +107,8 @@ An interrupt ends it with exit status 0.`,
     )
     .addOption(onRefusal("skip"))
     .addOption(stateFlag())
-    .action(async (place: TopicPlace, url: URL, flags: ForwardFlags) =>
-      (await import("./forward.ts")).forward(place, url, flags),
+    .action(async (topic: NamedTopic, url: URL, flags: ForwardFlags) =>
+      (await import("./forward.ts")).forward(topic, url, flags),
     )
   declareForwards(forward)
 }

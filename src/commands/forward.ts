@@ -11,12 +11,13 @@ import { toShownUrl } from "../outgoing/shown-url.ts"
 import { Application } from "../runtime/application.ts"
 import { escapeLine } from "../telemetry/escape-controls.ts"
 import { isColoured, painter, type Style } from "../process/colours.ts"
+import { placesIn, type NamedTopic } from "./connections-of.ts"
 import { eventTypeIn } from "./event-type.ts"
 import { leaveFolder } from "./folder.ts"
 import { Interruption } from "./interruption.ts"
 import { pipelinesIn, refuseOwnPipeline } from "./own-pipeline.ts"
 import { say } from "./say.ts"
-import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
+import { checkName, openPositions, stateFolder } from "./state-folder.ts"
 import { WaitingNotes } from "./waiting.ts"
 
 export interface ForwardFlags {
@@ -36,9 +37,9 @@ export interface ForwardFlags {
  * @throws HooklineError `config`, `usage`, `no_input`, `log_locked` while another process forwards under that name, `log_io`,
  *   `refused` for a refused record where that is to stop it
  */
-export async function forward(place: TopicPlace, url: URL, flags: ForwardFlags): Promise<void> {
+export async function forward(topic: NamedTopic, url: URL, flags: ForwardFlags): Promise<void> {
   const app = Application.fromFile(flags.config)
-  connectionNamed(app, place.connection)
+  const place = placesIn(app, [topic], flags)[0]!
   const name = checkName(flags.name ?? toFileName(`${place.connection}/${place.topic}`))
   if (loadForCommand(flags.config).forwards.has(name))
     throw new HooklineError(

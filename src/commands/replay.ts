@@ -18,6 +18,7 @@ import { toShownUrl } from "../outgoing/shown-url.ts"
 import type { ReplayTarget } from "../replay/target.ts"
 import { Application } from "../runtime/application.ts"
 import type { StateFlags } from "./common-flags.ts"
+import type { NamedTopic } from "./connections-of.ts"
 import { leaveFolder } from "./folder.ts"
 import { Interruption } from "./interruption.ts"
 import { parseCondition, type Matches } from "../brokers/record-filter.ts"
@@ -25,6 +26,7 @@ import { canReplay, replayByService, type Asked } from "./replay-by-service.ts"
 import { displayReplay } from "./replay-display.ts"
 import { RunningService } from "./running-service.ts"
 import { checkName, connectionNamed, openPositions, stateFolder } from "./state-folder.ts"
+import { replayPlaces, type NamedRange } from "./topic-range.ts"
 import { WaitingNotes } from "./waiting.ts"
 import { untilAvailable } from "../replay/until-available.ts"
 import { counted } from "../words.ts"
@@ -34,6 +36,12 @@ export interface ReplayFlags extends StateFlags, Asked {
   readonly name?: string
   readonly restart?: true
   readonly dryRun?: true
+}
+
+/** The flags as they are given. */
+export interface NamedReplay extends Omit<ReplayFlags, "from" | "to"> {
+  readonly from: NamedRange
+  readonly to: NamedTopic | URL
 }
 
 /** What is replayed, as the command line says it: an interrupted replay is resumed if it is the same. */
@@ -60,9 +68,10 @@ type Destination = URL | { readonly topic: string; readonly id: string; readonly
  * @throws HooklineError `config`, `usage`, `no_input`, `no_log`, `no_topic`, `log_locked`, `log_io`, and that of a record
  *   that the target refused
  */
-export async function replay(flags: ReplayFlags): Promise<void> {
+export async function replay(given: NamedReplay): Promise<void> {
+  const app = Application.fromFile(given.config)
+  const flags = { ...given, ...replayPlaces(app, given) }
   const { from, to } = flags
-  const app = Application.fromFile(flags.config)
   const state = stateFolder(app, flags.state)
   const source = connectionNamed(app, from.connection)
   const destination: Destination =

@@ -4,6 +4,7 @@ import { parseTopicRange } from "./topic-range.ts"
 test.each([
   ["kafka/payments", "kafka", "payments", {}],
   ["kafka/payments@10..20", "kafka", "payments", { fromOffset: 10, untilOffset: 20 }],
+  ["payments@10..", undefined, "payments", { fromOffset: 10 }],
   ["kafka/payments@10..", "kafka", "payments", { fromOffset: 10 }],
   ["a/b/payments@..20", "a/b", "payments", { untilOffset: 20 }],
   [
@@ -25,7 +26,7 @@ test("a duration is back from now", () => {
 })
 
 test.each([
-  ["payments", "Expected CONNECTION/TOPIC"],
+  ["pay ments", "Expected CONNECTION/TOPIC"],
   ["kafka/", "Expected CONNECTION/TOPIC"],
   ["/payments", "Expected CONNECTION/TOPIC"],
   ["kafka/payments@", "Expected a range"],

@@ -1,5 +1,6 @@
 import type { Command, Option } from "commander"
 import { expect, test } from "bun:test"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { declareProgram } from "../../src/commands/program.ts"
 import { namesIn, positionFile, Positions } from "../../src/replay/positions.ts"
@@ -130,6 +131,37 @@ test("an option that a subcommand does not have is refused before its name too, 
 test("the value next to the subcommand wins over the one before it", async () => {
   const { values } = await called(["forward", "-c", "a.conf", "remove", "x", "-c", "b.conf"])
   expect(values).toEqual({ config: '"b.conf"' })
+})
+
+const page = (name: string): string => readFileSync(join(import.meta.dir, "../../docs", name), "utf8")
+
+test("docs/command-line.md has each command in its table, and no other one", () => {
+  const [, table = ""] = /\n\| command .*\n\|.*\n((?:\|.*\n)+)/.exec(page("command-line.md"))!
+  const rows = table.split("\n").map((row) => (row.split("|")[1] ?? "").matchAll(/`([a-z]+(?: [a-z]+)?)/g))
+  const named = rows.flatMap((row) => [...row].map(([, name]) => name!))
+  const hidden = ["complete"]
+  expect(leaves.map(nameOf).filter((it) => !named.includes(it))).toEqual(hidden)
+  expect(everyCommand(declareProgram()).map(nameOf)).toEqual(expect.arrayContaining(named))
+})
+
+test("docs/command-line.md names each command that has --json", () => {
+  const [sentence = ""] = /^.* print JSON with `--json`.*$/m.exec(page("command-line.md"))!
+  const named = [...sentence.matchAll(/`([a-z]+(?: [a-z]+)?)(?: --[a-z ]+)?`/g)].map(([, name]) => name!)
+  const having = everyCommand(declareProgram()).filter(({ options }) =>
+    options.some((it) => it.long === "--json"),
+  )
+  expect(having.map(nameOf).filter((it) => !named.includes(it))).toEqual([])
+})
+
+const CALLS = [...page("runbook.md").matchAll(/`hookline ([^`]+)`/g)].map(([, words]) => words!)
+test.each([...new Set(CALLS)])("the runbook's hookline %s is a command with these options", async (words) => {
+  const line = words.split(" ")
+  const program = declareProgram()
+  const group = program.commands.find((it) => it.name() === line[0])
+  const command = group?.commands.find((it) => it.name() === line[1]) ?? group
+  expect(command).toBeDefined()
+  const given = line.slice(nameOf(command!).split(" ").length).filter((it) => !it.startsWith("-")).length
+  expect((await called([...line, ...operandsOf(command!).slice(given)])).name).toBe(nameOf(command!))
 })
 
 const CONFIGURATION = `[connection:log]

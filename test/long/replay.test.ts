@@ -136,8 +136,8 @@ test("on a terminal the bar shows the time left, and none at 100 %", async () =>
 test.each([
   [["--from", "here/in", "--to", "here/in"], 64, "--from and --to are the same topic"],
   [["--from", "here/in@5..", "--to", "same/in"], 64, "--from and --to are the same topic"],
-  [["--from", "here", "--to", "there/x"], 64, "Expected CONNECTION/TOPIC"],
-  [["--from", "here/in", "--to", "there"], 64, "Expected CONNECTION/TOPIC"],
+  [["--from", "in", "--to", "there/x"], 64, "name the topic with its own: here/in or same/in or "],
+  [["--from", "here/in", "--to", "x"], 64, "name the topic with its own: here/x or same/x or "],
   [["--from", "here/in@5", "--to", "there/x"], 64, "Expected a range as @100..200"],
   [["--from", "here/in@5..1h", "--to", "there/x"], 64, "A range is of two offsets or of two times"],
   [["--from", "here/in", "--to", "ftp://example.com/"], 64, "the target is not an http or https URL"],

@@ -11,11 +11,10 @@ const sections = new Map(
 const problemsIn = (section = ""): string[] =>
   [...(/^\*\*Problem\*\*: (.*)$/m.exec(section)?.[1] ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name!)
 
-test("each kind of problem has a section of the runbook, which names it, and no section names another one", () => {
-  for (const { name, runbook } of kinds)
-    expect([name, problemsIn(sections.get(runbook))]).toEqual([name, expect.arrayContaining([name])])
+test("each kind of problem has a section of the runbook, which names it, and no two sections name the same", () => {
+  for (const { name, runbook } of kinds) expect(problemsIn(sections.get(runbook))).toContain(name)
   const named = [...sections.values()].flatMap(problemsIn)
-  expect(named.toSorted()).toEqual(kinds.map(({ name }) => name).toSorted())
+  expect(new Set(named).size).toBe(named.length)
 })
 
 test("each kind of problem says what to do first, in a sentence", () => {

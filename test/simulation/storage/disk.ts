@@ -1,12 +1,15 @@
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
   truncateSync,
+  writeFileSync,
 } from "node:fs"
 import { join } from "node:path"
 import { loadedDiskModel, type DiskModel, type Kept, type ModelledDisk } from "../../support/disk-model.ts"
@@ -103,6 +106,21 @@ export class SimulatedDisk {
     return () => {
       moveFiles(this.folder, this.#newFolder("replaced"))
       moveFiles(away, this.folder)
+      this.#disk.settle()
+    }
+  }
+
+  /**
+   * Copies databases with their WALs.
+   *
+   * @returns writes the copies over the files themselves, past whoever has them open; all of it is durable
+   */
+  copyFiles(): () => void {
+    const copies = readdirSync(this.folder)
+      .filter((name) => /\.sqlite(-wal)?$/.test(name))
+      .map((name) => [join(this.folder, name), readFileSync(join(this.folder, name))] as const)
+    return () => {
+      for (const [path, bytes] of copies) if (existsSync(path)) writeFileSync(path, bytes)
       this.#disk.settle()
     }
   }

@@ -3,6 +3,7 @@ import { steadyMs } from "../../../src/clock/clock.ts"
 import { PublishError } from "../../../src/errors.ts"
 import { openEmbedded, type EmbeddedBroker } from "../../../src/brokers/embedded/broker.ts"
 import type { Outcome, Simulation } from "../simulation.ts"
+import { DamagedLogs } from "./damaged-log.ts"
 import { Publications, type Retention } from "./publications.ts"
 import { simulatedLog } from "./log.ts"
 import { scenarioOf, TOPICS, type StorageScenario } from "./scenario.ts"
@@ -34,10 +35,15 @@ function run(scenario: StorageScenario): Outcome {
     tryOut: (succeeded, done) =>
       publish({ topic: TOPICS[0]!, key: -1, bytes: 10, timeoutMs: 1000 }, succeeded, done),
     filesTaken: () => publications.filesTaken(),
-    check: (folder, when) => publications.checkLog(readLog(folder), when, retentionOf(when)),
+    check(folder, when, sector) {
+      const stored = readLog(folder)
+      publications.checkLog(stored, when, retentionOf(when))
+      if (sector !== undefined && stored.length > 0) damagedLogs.check(folder, stored, sector, when)
+    },
   }))
   const { world } = trial
   const publications = new Publications(world)
+  const damagedLogs = new DamagedLogs(world)
 
   const { retentionMs: ms, retentionBytes: bytes } = scenario.settings
   const retentionOf = (when: string): Retention | undefined => {
@@ -56,7 +62,7 @@ function run(scenario: StorageScenario): Outcome {
       const one = publications.add(topic, key, bytes, timeoutMs)
       const answered = trial.expectBy(world.nowMs + timeoutMs, `record ${one.id}`, process)
       try {
-        publications.acknowledged(one, await broker.publish(one.record, steadyMs() + timeoutMs))
+        publications.acknowledged(one, await broker.publish(one.record, steadyMs() + timeoutMs), process)
         succeeded()
       } catch (error) {
         if (!(error instanceof PublishError)) throw error

@@ -54,16 +54,31 @@ export const STORAGE_MUTATIONS: readonly Mutation[] = [
     "storage/durable-database.ts",
     "if (cause instanceof WalChanged) closeWithoutCheckpoint(this.db, this.location.file)\n      else ",
   ),
-  log(
-    "a log whose WAL was truncated is closed until a restart",
-    "storage/serve-database.ts",
-    "if (error instanceof WalTruncated) return { ...failure, isTruncated: true }",
-  ),
+  {
+    name: "a log that lacks what was acknowledged is closed until a restart",
+    simulation: "log",
+    changes: [
+      "    if (this.#before !== undefined) database.follow(this.#before)\n",
+      "  if (error instanceof WalTruncated) return { ...failure, isTruncated: true }\n",
+    ].map((text) => ({ file: "src/storage/serve-database.ts", text, replacement: "" })),
+  },
   log(
     "a WAL that is not read is told from damage",
     "storage/recovery.ts",
     "isDamage(why) ? whyWalUnread(db.filename) : undefined",
     "undefined",
+  ),
+  log(
+    "a record is served if its checksum says that it is what was written",
+    "brokers/embedded/stored-rows.ts",
+    "return crc === null ? offset < source.unchecked : crc === checksumOf(source, row)",
+    "return true",
+  ),
+  log(
+    "a page that is damaged costs its own records, and no others",
+    "storage/damage.ts",
+    "    if (meetsDamage(db, error)) return undefined\n",
+    "",
   ),
   log(
     "damage is believed once it is met again",

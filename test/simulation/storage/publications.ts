@@ -34,6 +34,8 @@ export interface Publication {
 export class Publications {
   readonly all: Publication[] = []
   readonly #world: World
+  /** The records that each process has acknowledged, by their places. */
+  readonly #offsetsOf = new WeakMap<object, Map<string, number>>()
 
   constructor(world: World) {
     this.#world = world
@@ -57,10 +59,26 @@ export class Publications {
     return one
   }
 
-  acknowledged(one: Publication, receipt: Receipt): void {
+  /** @param process the one that has acknowledged it, which gives no offset twice */
+  acknowledged(one: Publication, receipt: Receipt, process?: object): void {
+    if (process !== undefined) this.#checkOffset(one, receipt, process)
     one.receipt = receipt
     one.acknowledgedMs = this.#world.nowMs
     this.#world.tell("sender", `${one.id} acknowledged at ${receipt.partition}/${receipt.offset}`)
+  }
+
+  #checkOffset(
+    { id, record: { topic } }: Publication,
+    { partition, offset }: Receipt,
+    process: object,
+  ): void {
+    const given = this.#offsetsOf.get(process) ?? new Map<string, number>()
+    this.#offsetsOf.set(process, given)
+    const place = `${topic}/${partition}/${offset}`
+    const before = given.get(place)
+    if (before !== undefined)
+      this.#world.violate(`record ${id} is acknowledged at ${place}, as ${before} was by the same process`)
+    given.set(place, id)
   }
 
   /**

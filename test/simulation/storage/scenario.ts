@@ -26,16 +26,30 @@ export type Step = { readonly atMs: number } & (
   | { readonly do: "fail reads"; readonly read: number; readonly count: number; readonly forMs: number }
   | { readonly do: "fill disk"; readonly leftBytes: number; readonly forMs: number }
   | { readonly do: "lock" | "read"; readonly file: number; readonly forMs: number }
-  | { readonly do: "take files"; readonly how: "remove" | "rename" | "replace"; readonly forMs: number }
+  | {
+      readonly do: "take files"
+      readonly how: "remove" | "rename" | "replace" | "overwrite"
+      readonly forMs: number
+    }
   | { readonly do: "truncate WAL"; readonly share: number; readonly forMs: number }
   | { readonly do: "crash"; readonly kind: Crash }
   | { readonly do: "stop" }
   | { readonly do: "stall"; readonly forMs: number }
   | { readonly do: "set clock"; readonly byMs: number }
-  | { readonly do: "look" }
+  | { readonly do: "look"; readonly sector?: Sector }
   | ({ readonly do: "remote" } & RemoteState)
   | { readonly do: "peers"; readonly target: TargetState; readonly isLogDown: boolean }
 )
+
+/** A sector of a log's file that the disk does not have as it was written. */
+export interface Sector {
+  readonly bytes: 512 | 4096
+  /** A write that was lost leaves an earlier version of it. */
+  readonly how: "zeros" | "noise" | "an earlier version"
+  /** Where it is, as a share of the file. */
+  readonly at: number
+  readonly seed: number
+}
 
 /** A run, complete: it can be kept in a file, and have steps taken out. */
 export interface StorageScenario {
@@ -88,11 +102,12 @@ export function scenarioOf(simulation: StorageScenario["simulation"], seed: numb
   if (simulation === "forward") steps.push(...Array.from({ length: between(0, 6) }, () => peers(context)))
   if (simulation === "log" && one(5)) steps.push(truncateWal(context))
   if (one(4)) steps.push(...failReads(context))
+  const sectors = simulation === "log" ? steps.map((step) => withSector(step, context)) : steps
   return {
     simulation,
     seed,
     settings: { ...settings, ...limits },
-    steps: steps.toSorted((a, b) => a.atMs - b.atMs),
+    steps: sectors.toSorted((a, b) => a.atMs - b.atMs),
     healMs: LASTS_MS,
   }
 }
@@ -211,7 +226,7 @@ const setClock = ({ random, between }: Context): Step => ({
 const takeFiles = ({ random, between }: Context): Step => ({
   atMs: between(0, LASTS_MS / 2),
   do: "take files",
-  how: random.pick(["remove", "rename", "replace"]),
+  how: random.pick(["remove", "rename", "replace", "overwrite"]),
   forMs: random.pick([20, 200, 700]),
 })
 
@@ -239,6 +254,20 @@ function failReads({ random, between }: Context): Step[] {
   ])
   return [fails, reads]
 }
+
+/** A look that damages what it looks at. */
+const withSector = (step: Step, { random }: Context): Step =>
+  step.do === "look"
+    ? {
+        ...step,
+        sector: {
+          bytes: random.pick([512, 4096] as const),
+          how: random.pick(["zeros", "noise", "an earlier version"] as const),
+          at: random.next(),
+          seed: random.below(2 ** 31),
+        },
+      }
+    : step
 
 const remote = ({ random, between }: Context): Step => ({
   atMs: between(0, LASTS_MS - 100),

@@ -7,7 +7,7 @@ import type { Outcome } from "../simulation.ts"
 import type { SimulatedProcess } from "../simulated-process.ts"
 import { World } from "../world.ts"
 import { Machine } from "./machine.ts"
-import type { Step, StorageScenario } from "./scenario.ts"
+import type { Sector, Step, StorageScenario } from "./scenario.ts"
 
 export type Publish = Extract<Step, { do: "publish" }>
 type Fault = Exclude<Step, Publish>
@@ -43,8 +43,8 @@ export interface Subject<S> {
   filesTaken?(): () => void
   /** How long it takes to recover once everything works again, in milliseconds; default: RECOVERY_MS. */
   readonly recoveryMs?: number | undefined
-  /** Reports what is wrong with what a power cut leaves in a folder. */
-  check(folder: string, when: string): void
+  /** Reports what is wrong with what a power cut leaves in a folder, then with what is served once a sector of it is damaged. */
+  check(folder: string, when: string, sector?: Sector): void
   /** Everything works again. */
   heal?(): void
   /** Reports what is wrong after that, when it had the time to recover. */
@@ -205,7 +205,7 @@ export class Trial<S> {
         this.machine.clocks.offsetMs += step.byMs
         return
       case "look":
-        return this.#look("after a power cut")
+        return this.#look("after a power cut", step.sector)
       case "remote":
         return this.#subject.remote?.(step)
       case "peers":
@@ -214,18 +214,23 @@ export class Trial<S> {
   }
 
   /**
-   * Someone takes the files away: removes them, moves them and puts them back later, or puts an earlier copy in their place.
+   * Someone takes the files away: removes them, moves them and puts them back later, puts an earlier copy in their place, or
+   * writes it over them.
    * Whoever does not put back what the process has open restarts it.
    */
   #takeFiles({ how, forMs }: Extract<Step, { do: "take files" }>): void {
     const { world, machine, service } = this
     const hasOpen = service !== undefined && this.#subject.ready(service) === true
-    const putBack = machine.disk.takeFiles(how === "replace" ? "copy" : "move")
-    const given = how === "replace" ? undefined : this.#subject.filesTaken?.()
+    const isCopied = how === "replace" || how === "overwrite"
+    if (how === "overwrite" && !this.#isOpenIn(service)) return
+    const putBack =
+      how === "overwrite" ? machine.disk.copyFiles() : machine.disk.takeFiles(isCopied ? "copy" : "move")
+    const given = isCopied ? undefined : this.#subject.filesTaken?.()
     world.after(forMs, () => {
+      if (how === "overwrite" && !this.#isOpenIn(service)) return
       if (how !== "remove") putBack()
       if (how === "rename") given?.()
-      if (how === "replace") this.#subject.filesTaken?.()
+      if (isCopied) this.#subject.filesTaken?.()
       if (how === "rename" && hasOpen && this.service === service) return
       const last = machine.process
       world.after(forMs, () => {
@@ -234,12 +239,17 @@ export class Trial<S> {
     })
   }
 
+  /** Whether a service still runs that is ready, on a disk that works. */
+  #isOpenIn(service: S | undefined): boolean {
+    if (service === undefined || this.service !== service || this.machine.disk.model.isHalted) return false
+    return this.#subject.ready(service) === true
+  }
+
   /** Someone truncates the WAL under the process, and restarts it later. What was published before that may be lost. */
   #truncateWal({ share, forMs }: Extract<Step, { do: "truncate WAL" }>): void {
     const { world, machine, service } = this
     // what a crash left is damaged by that, which a start says
-    const hasOpen = service !== undefined && this.#subject.ready(service) === true
-    if (!hasOpen || machine.disk.model.isHalted) return
+    if (!this.#isOpenIn(service)) return
     const last = machine.process
     machine.disk.truncateWals(share)
     this.#subject.filesTaken?.()
@@ -249,11 +259,11 @@ export class Trial<S> {
   }
 
   /** Has the subject judge what a power cut would leave now. */
-  #look(when: string): void {
+  #look(when: string, sector?: Sector): void {
     const { disk } = this.machine
     const folder = disk.copyAfterCut(this.random.pick(["none", "some", "all"]))
     try {
-      this.#subject.check(folder, when)
+      this.#subject.check(folder, when, sector)
     } catch (error) {
       this.world.violate(`${when}: ${String(error).replaceAll(folder, "")}`)
     } finally {

@@ -11,7 +11,7 @@ const RETRY_MS = { first: 100, longest: 5000 }
 /** The pause between two questions what a commit is worth: settings change, and a failover may be behind the same address. */
 const CHECK_MS = 3000
 /** A server that does not answer that is not used. */
-const SILENT_MS = 10_000
+const SILENT_MS = 5000
 
 export interface KeptLinkOptions {
   /** The connection's name in pg_stat_activity. */

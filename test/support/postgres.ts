@@ -1,4 +1,4 @@
-import { chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { chownSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { Glob, SQL } from "bun"
@@ -28,8 +28,12 @@ const INITDB =
 /** Whether `makePostgres` can work here; if not, as `hasTools`. */
 export const hasPostgres = (): boolean => INITDB !== undefined || lacks("no initdb", ["postgresql"])
 
-/** A PostgreSQL whose files are there, and which does not run yet. */
-export async function makePostgres(): Promise<Postgres> {
+/**
+ * A PostgreSQL whose files are there, and which does not run yet.
+ *
+ * @param primary one that runs: the new one is its standby, `standby` by name
+ */
+export async function makePostgres(primary?: Postgres): Promise<Postgres> {
   if (INITDB === undefined) throw new Error("there is no initdb; ask hasPostgres first")
   const data = mkdtempSync(join(tmpdir(), "hookline-postgres-"))
   // it refuses to run as root
@@ -37,8 +41,8 @@ export async function makePostgres(): Promise<Postgres> {
   if (user.length > 0) chownSync(data, 65_534, 65_534)
   const port = await freePort()
   const flags = ["-D", data, "-c", `port=${port}`, "-c", "listen_addresses=127.0.0.1", "-k", data]
-  const made = Bun.spawnSync([...user, INITDB, "-D", data, "-U", "test", "--auth=trust"], { cwd: data })
-  if (!made.success) throw new Error(`initdb failed: ${made.stderr.toString()}`)
+  const made = Bun.spawnSync([...user, ...makingFiles(data, primary)], { cwd: data })
+  if (!made.success) throw new Error(`its files could not be made: ${made.stderr.toString()}`)
   const command = endingWithThisProcess(...user, join(dirname(INITDB), "postgres"), ...flags)
   const url = `postgres://test@127.0.0.1:${port}/postgres`
   let server: Bun.Subprocess | undefined
@@ -70,6 +74,24 @@ export async function makePostgres(): Promise<Postgres> {
       rmSync(data, { recursive: true })
     },
   }
+}
+
+function makingFiles(data: string, primary: Postgres | undefined): string[] {
+  if (primary === undefined) return [INITDB!, "-D", data, "-U", "test", "--auth=trust"]
+  const from = `${primary.url}?application_name=standby`
+  // initdb may be a link to where the others are
+  return [
+    join(dirname(realpathSync(INITDB!)), "pg_basebackup"),
+    "-D",
+    data,
+    "-d",
+    from,
+    "-R",
+    "-X",
+    "stream",
+    "-c",
+    "fast",
+  ]
 }
 
 /** The rows that a statement has, by a connection of its own. */

@@ -4,6 +4,7 @@ import type { KeptLink } from "../../postgres/kept-link.ts"
 import type { PostgresLink } from "../../postgres/link.ts"
 import { quoted } from "../../postgres/migrations.ts"
 import type { CommitAnswer, UncommittedRecord } from "../batch-publisher.ts"
+import type { AcknowledgedEnds } from "./acknowledged-ends.ts"
 import { packAppend } from "./append.ts"
 import type { TopicPartitions } from "./topic-partitions.ts"
 
@@ -31,12 +32,14 @@ interface Placed {
 export class Appender {
   readonly #kept: KeptLink
   readonly #topics: TopicPartitions
+  readonly #ends: AcknowledgedEnds
   readonly #statement: string
   #stalled: string | undefined
 
-  constructor(kept: KeptLink, topics: TopicPartitions, schema: string) {
+  constructor(kept: KeptLink, topics: TopicPartitions, ends: AcknowledgedEnds, schema: string) {
     this.#kept = kept
     this.#topics = topics
+    this.#ends = ends
     this.#statement = `SELECT partition, first_offset::float8 AS first_offset
       FROM ${quoted(schema)}.append($1::integer[], $2::bigint[], $3::integer[], $4::integer[], $5::integer[], $6::bytea)`
   }
@@ -124,11 +127,13 @@ export class Appender {
     if (warnings.length > 0)
       throw new PublishError("unavailable", `PostgreSQL committed with a warning: ${warnings.join("; ")}`)
     const next = new Map(rows.map((row) => [row.partition, row.first_offset]))
-    return placed.map(({ id }) => {
+    const offsets = placed.map(({ id }) => {
       const offset = next.get(id)!
       next.set(id, offset + 1)
       return offset
     })
+    for (const [id, end] of next) this.#ends.acknowledged(id, end, () => nameOf(placed, id))
+    return offsets
   }
 
   #failed(link: PostgresLink, error: unknown): CommitAnswer {
@@ -144,6 +149,11 @@ export class Appender {
 function describeWait(event: string | null): string {
   if (event === "SyncRep") return "PostgreSQL waits for a synchronous standby that does not confirm"
   return `PostgreSQL has not finished an append in time${event === null ? "" : `: it waits for ${event}`}`
+}
+
+function nameOf(placed: readonly Placed[], partitionId: number): { topic: string; number: number } {
+  const { one, number } = placed.find(({ id }) => id === partitionId)!
+  return { topic: one.record.topic, number }
 }
 
 const latestOf = (records: readonly UncommittedRecord[]): number =>

@@ -5,6 +5,7 @@ import type { Logger } from "../../telemetry/log.ts"
 import type { ConnectionMetrics } from "../../telemetry/metrics.ts"
 import { BatchPublisher } from "../batch-publisher.ts"
 import type { Broker } from "../broker.ts"
+import { AcknowledgedEnds, describeLost } from "./acknowledged-ends.ts"
 import { Appender } from "./appender.ts"
 import { PostgresRetention } from "./retention.ts"
 import { TopicPartitions } from "./topic-partitions.ts"
@@ -44,15 +45,22 @@ export class PostgresBroker implements Broker {
   ) {
     this.#log = log
     this.#topics = new TopicPartitions(server.schema, partitions)
+    const ends = new AcknowledgedEnds(server.schema)
     this.#kept = new KeptLink(server, {
       name,
       log,
       opened: async (link) => {
+        const lost = await ends.lostOn(link)
+        if (lost.length > 0)
+          log.error(
+            { lost: lost.map(describeLost) },
+            "PostgreSQL has lost events that were acknowledged: a standby took over that lacked them, or an older copy was restored",
+          )
         this.#topics.forget()
         await this.#topics.create(link, this.#prepared)
       },
     })
-    this.#appender = new Appender(this.#kept, this.#topics, server.schema)
+    this.#appender = new Appender(this.#kept, this.#topics, ends, server.schema)
     this.#retention = new PostgresRetention(this.#kept, server.schema, retention, log)
     this.#publisher = new BatchPublisher({
       title: `PostgreSQL at ${server.name}`,

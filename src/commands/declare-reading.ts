@@ -27,13 +27,13 @@ With --follow, a topic or log that does not exist yet is waited for, and an inte
     .addOption(
       new Option("-n, --lines <number>", "only the last records of each topic that match --where")
         .argParser(parseLines)
-        .conflicts(["from", "offset"]),
+        .conflicts(["begin", "offset"]),
     )
     .addOption(new Option("-f, --follow", "then print new records until interrupted").conflicts("until"))
     .addOption(
       new Option("--since <time>", "records from that time on")
         .argParser(parseTimeFlag)
-        .conflicts(["from", "offset"]),
+        .conflicts(["begin", "offset"]),
     )
     .addOption(new Option("--until <time>", "records before that time").argParser(parseTimeFlag))
     .addOption(
@@ -43,7 +43,7 @@ With --follow, a topic or log that does not exist yet is waited for, and an inte
       ).argParser((text, before: readonly Matches[] = []) => [...before, parseWhere(text)]),
     )
     .addOption(
-      new Option("--from <where>", "all records kept, or only new ones")
+      new Option("--begin <where>", "all records kept, or only new ones")
         .choices(["beginning", "end"])
         .conflicts("offset"),
     )

@@ -71,8 +71,8 @@ export function declareForward(program: Command): void {
   const forward = addDetails(program.command("forward"), {
     notes: `The position is kept durably under a name: records published while the command is not running, or while the target is down,
 are posted later, in order. While the target is unreachable or answers 5xx, 408, 425 or 429, a record is posted again for as
-long as it takes. A record that it refuses five times with another status is stored as a failure; the commands below list
-failures and post them again. After a kill, the record in flight may be posted twice.
+long as it takes. A record that it refuses with another status, --retries included, is stored as a failure, and the next one
+is posted, so that one bad record does not hold up those behind it; the commands below list failures and post them again. After a kill, the record in flight may be posted twice.
 
 An interrupt ends it with exit status 0.`,
     example: "hookline forward log/payments http://localhost:3000/webhooks",
@@ -88,13 +88,13 @@ An interrupt ends it with exit status 0.`,
     )
     .addOption(
       new Option(
-        "--from <where>",
+        "--begin <where>",
         "where it begins: with all that is kept, or with what is new; default: where it stopped, and a new one with what is new",
       ).choices(["beginning", "end"]),
     )
     .addOption(
-      new Option("--tries <number>", "how often a record is posted that is refused each time")
-        .argParser(parseCount)
+      new Option("--retries <number>", "how often a record that is refused is posted again")
+        .argParser(parseLines)
         .default(5),
     )
     .addOption(

@@ -23,9 +23,9 @@ import { WaitingNotes } from "./waiting.ts"
 export interface ForwardFlags {
   readonly config?: string
   readonly name?: string
-  readonly from?: "beginning" | "end"
+  readonly begin?: "beginning" | "end"
   readonly onRefusal: "stop" | "skip"
-  readonly tries: number
+  readonly retries: number
   readonly concurrency: number
   readonly state?: string
 }
@@ -54,11 +54,11 @@ export async function forward(topic: NamedTopic, url: URL, flags: ForwardFlags):
   using interruption = new Interruption()
   using store = openPositions<ForwardAbout>(location)
   const before = store.read()?.about
-  const from = flags.from ?? before?.from ?? "end"
+  const from = flags.begin ?? before?.from ?? "end"
   const again = before?.from !== undefined && from !== before.from
   const about = { ...describe(store, place, url, name), from }
   if (again) say(`${name} begins again at the ${from}`)
-  else if (before !== undefined && flags.from !== undefined)
+  else if (before !== undefined && flags.begin !== undefined)
     say(
       `${name} continues where it stopped; to begin at the ${from}, run hookline forward remove ${name} first`,
     )
@@ -69,7 +69,7 @@ export async function forward(topic: NamedTopic, url: URL, flags: ForwardFlags):
     store,
     open,
     target: urlTarget(url, {
-      patience: { refusals: flags.tries },
+      patience: { refusals: flags.retries + 1 },
       concurrency: flags.concurrency,
       stops: flags.onRefusal === "stop",
       attempted: printer(typeOf),
@@ -79,7 +79,7 @@ export async function forward(topic: NamedTopic, url: URL, flags: ForwardFlags):
     again,
     signal: interruption.signal,
     waiting: (reason) => notes.note(reason),
-    began: (text, leftOut = 0) => say(leftOut === 0 ? text : `${text}; --from beginning posts them, too`),
+    began: (text, leftOut = 0) => say(leftOut === 0 ? text : `${text}; --begin beginning posts them, too`),
     warn: say,
   })
   await forward.run()

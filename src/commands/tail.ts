@@ -21,7 +21,7 @@ export interface TailFlags {
   readonly connection?: string
   /** The last ones of each topic; undefined: `LINES_ON_TERMINAL`, or all where the output is no terminal. */
   readonly lines?: number
-  readonly from?: "beginning" | "end"
+  readonly begin?: "beginning" | "end"
   readonly offset?: readonly OffsetFlag[]
   readonly since?: number
   readonly until?: number
@@ -180,12 +180,12 @@ class Tail {
 
   /** @param isNew the topic was waited for, so that all of it is new */
   async #select({ name: topic, reader }: LoggedTopic, isNew: boolean): Promise<OffsetRange[]> {
-    const { since, until, from, offset, lines } = this.#flags
+    const { since, until, begin, offset, lines } = this.#flags
     const ranges = await reader.ranges(topic, { sinceMs: since, untilMs: until })
     if (offset !== undefined) return beginAt(topic, ranges, offset)
-    if (isNew || from === "beginning") return ranges
+    if (isNew || begin === "beginning") return ranges
     const isBounded = since !== undefined || process.stdout.isTTY !== true
-    const count = from === "end" ? 0 : (lines ?? (isBounded ? undefined : LINES_ON_TERMINAL))
+    const count = begin === "end" ? 0 : (lines ?? (isBounded ? undefined : LINES_ON_TERMINAL))
     if (count === undefined) return ranges
     return lastRecords(reader, topic, ranges, count, this.#matches, this.#signal)
   }

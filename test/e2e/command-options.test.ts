@@ -123,8 +123,8 @@ test("the file before a command that reads none is refused, and the command afte
 })
 
 test("an option that a subcommand does not have is refused before its name too, not ignored", () => {
-  expect(called(["forward", "--tries", "7", "list"])).rejects.toMatchObject({
-    message: expect.stringContaining("hookline forward list has no option --tries"),
+  expect(called(["forward", "--retries", "7", "list"])).rejects.toMatchObject({
+    message: expect.stringContaining("hookline forward list has no option --retries"),
   })
 })
 
@@ -151,6 +151,21 @@ test("docs/command-line.md names each command that has --json", () => {
     options.some((it) => it.long === "--json"),
   )
   expect(having.map(nameOf).filter((it) => !named.includes(it))).toEqual([])
+})
+
+test("a flag means one thing in all commands, and what a section's option of its name means", () => {
+  const valueOf = (long: string): Set<string> =>
+    new Set(
+      everyCommand(declareProgram()).flatMap((it) =>
+        it.options.filter((of) => of.long === long).map((of) => of.flags),
+      ),
+    )
+  expect(valueOf("--from")).toEqual(new Set(["--from <connection/topic>"]))
+  expect(valueOf("--begin")).toEqual(new Set(["--begin <where>"]))
+  const forwarding = declareProgram().commands.find((it) => it.name() === "forward")!
+  const { defaultValue } = forwarding.options.find((it) => it.long === "--retries")!
+  const [, ofSection] = /\n\| `retries` \|[^|]*\| `(\d+)` \|/.exec(page("reference.md"))!
+  expect(`${defaultValue}`).toBe(ofSection!)
 })
 
 const CALLS = [...page("runbook.md").matchAll(/`hookline ([^`]+)`/g)].map(([, words]) => words!)

@@ -170,7 +170,7 @@ test("forward and the admin API have the records of every partition", async () =
   const third = await fetch(`${records.href}&partition=3`)
   expect(((await third.json()) as { records: object[] }).records).toHaveLength(counts[3]!)
 
-  const args = ["forward", "log/webhooks", target.url.href, "--from", "beginning"]
+  const args = ["forward", "log/webhooks", target.url.href, "--begin", "beginning"]
   await using forward = startCommand(args, own.path)
   while (bodies.size < CUSTOMERS.length) await Bun.sleep(20)
   expect(forward.output()).not.toContain("failed")

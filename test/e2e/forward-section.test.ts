@@ -340,7 +340,7 @@ test("a position of hookline forward under the section's id is taken over, and t
     await post(service, "a", "b", "c")
   }
   {
-    const flags = ["--name", "app", "--from", "beginning"]
+    const flags = ["--name", "app", "--begin", "beginning"]
     await using forwarding = startCommand(["forward", "log/hooks", receiver.url, ...flags], folder.path)
     await forwarding.printed(/hooks\[0\]@2 200/)
     forwarding.signal("SIGTERM")

@@ -16,7 +16,7 @@ const running = sharedByTests(async () => {
 })
 const configuration = join(folder, "pipelines.conf")
 
-test.each([["--from beginning"], ["--from beginning --follow"]])(
+test.each([["--begin beginning"], ["--begin beginning --follow"]])(
   "tail %s to a full disk ends with one sentence",
   async (flags) => {
     expect(running.pid).toBeGreaterThan(0)

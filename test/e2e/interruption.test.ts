@@ -108,7 +108,7 @@ test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
 )
 
 test.each([
-  ["forward", ["--from", "beginning", "broker/webhooks"], 0, /webhooks\[0\]@0 200 in /],
+  ["forward", ["--begin", "beginning", "broker/webhooks"], 0, /webhooks\[0\]@0 200 in /],
   ["replay", ["--from", "broker/webhooks", "--to"], 130, /1 record replayed/],
 ])("%s takes SIGINT sent five times within two seconds for one signal", async (name, args, status, end) => {
   const at = folder.make(name)

@@ -41,7 +41,7 @@ test.each([
   const counted = await run("replay", "--from", "payments@1..", "--to", "log/copy", "--dry-run", ...config)
   expect(counted).toEqual({ status: 0, stdout: "1 record would be replayed\n", stderr: "" })
   await using receiver = new Receiver()
-  const flags = ["--from", "beginning", "--name", `n${config.length}`]
+  const flags = ["--begin", "beginning", "--name", `n${config.length}`]
   await using command = startCommand(["forward", "payments", receiver.url, ...flags, ...config], folder.path)
   await command.printed(/payments\[0\]@1 200 in /)
   command.signal("SIGINT")

@@ -180,7 +180,7 @@ key = json:/k
     await using first = await startInProcess(configuration(), { folder: one.path })
     await using second = await startInProcess(configuration(), { folder: other.path })
     expect(await post(first, { n: "first" })).toBe(200)
-    await using following = startCommand(["tail", "hooks", "-f", "--from", "beginning"], one.path)
+    await using following = startCommand(["tail", "hooks", "-f", "--begin", "beginning"], one.path)
     const numbers = Array.from({ length: 400 }, (_, n) => n)
     const answers = await Promise.all(numbers.map((n) => post(n % 2 === 0 ? first : second, { n })))
     expect(new Set(answers)).toEqual(new Set([200]))

@@ -104,8 +104,8 @@ test("on a terminal the last 20 are shown, for people and in colours", async () 
   )
 })
 
-test("--from beginning shows all of them, NO_COLOR without colours", async () => {
-  const shown = await onTerminal(["--from", "beginning"], { NO_COLOR: "1" })
+test("--begin beginning shows all of them, NO_COLOR without colours", async () => {
+  const shown = await onTerminal(["--begin", "beginning"], { NO_COLOR: "1" })
   expect(numbers(shown)).toHaveLength(25)
   expect(shown).not.toContain("\u001b")
 })

@@ -27,7 +27,7 @@ test(`a forward that is killed, stopped and put to sleep ${ROUNDS} times, with a
     taken.push(offset)
     return new Response()
   })
-  const forward = ["forward", "broker/webhooks", receiver.url, "--from", "beginning"]
+  const forward = ["forward", "broker/webhooks", receiver.url, "--begin", "beginning"]
   for (let round = 0; round < ROUNDS; round++) {
     const way = WAYS[round % WAYS.length]!
     await post()

@@ -257,7 +257,7 @@ describe("names of folders", () => {
       program: [join(root, "bin/hookline")],
     })
     expect(findings.acknowledged).toBe(findings.sent)
-    const tail = await hookline(["tail", ON_LOG.topic, "--format", "value", "--from", "beginning"], {
+    const tail = await hookline(["tail", ON_LOG.topic, "--format", "value", "--begin", "beginning"], {
       cwd: folder,
     })
     expect(tail.stdout.split("\n").length - 1).toBe(findings.found)

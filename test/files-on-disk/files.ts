@@ -98,7 +98,7 @@ async function forward({ program, folder }: Files, count: number): Promise<strin
     },
   })
   await using command = startCommand(
-    ["forward", "log/webhooks", `${server.url}`, "--from", "beginning"],
+    ["forward", "log/webhooks", `${server.url}`, "--begin", "beginning"],
     folder,
     { program },
   )

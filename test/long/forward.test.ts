@@ -60,7 +60,7 @@ describe("all events are delivered, in order,", () => {
     await post(service, 10)
     let posted = 10
     for (const signal of ["SIGTERM", "SIGINT", "SIGKILL", "SIGKILL"] as const) {
-      await using forwarding = start("log/payments", receiver.url, "--from", "beginning")
+      await using forwarding = start("log/payments", receiver.url, "--begin", "beginning")
       await receiver.offset(posted - 1)
       await post(service, 5)
       posted += 5
@@ -81,7 +81,7 @@ describe("all events are delivered, in order,", () => {
 
   test("that came while the process slept (SIGSTOP) and its connections ended", async () => {
     await using service = await startService()
-    await using forwarding = start("log/payments", receiver.url, "--from", "beginning")
+    await using forwarding = start("log/payments", receiver.url, "--begin", "beginning")
     await post(service, 3)
     await receiver.offset(2)
     forwarding.signal("SIGSTOP")
@@ -109,7 +109,7 @@ describe("all events are delivered, in order,", () => {
       if (offset === 8 && receiver.offsets.filter((it) => it === 8).length === 1) await receiver.down()
       return answer?.() ?? new Response()
     }
-    await using forwarding = start("log/payments", receiver.url, "--from", "beginning")
+    await using forwarding = start("log/payments", receiver.url, "--begin", "beginning")
     await receiver.offset(8)
     await forwarding.printed(/payments\[0\]@8 .*; retrying/)
     receiver.up()
@@ -156,7 +156,7 @@ test("the type is the provider's, or a CloudEvent's", async () => {
     { value: Buffer.from("not json"), headers: [] },
   ]
   await fillLog(join(folder.path, "log"), "payments", records)
-  await using forwarding = start("log/payments", receiver.url, "--from", "beginning")
+  await using forwarding = start("log/payments", receiver.url, "--begin", "beginning")
   await forwarding.printed(/ com\.example\.b payments\[0\]@0 200 /)
   await forwarding.printed(/ - payments\[0\]@1 200 /)
 })
@@ -167,10 +167,10 @@ describe("a record that the target refuses", () => {
       offset % 2 === 1 ? new Response("odd", { status: 422 }) : new Response()
   }
 
-  test("is posted --tries times, then kept among the failures, which can be posted again", async () => {
+  test("is posted again --retries times, then kept among the failures, which can be posted again", async () => {
     await fill(4)
     refuseOdd()
-    await using forwarding = start("log/payments", receiver.url, "--from", "beginning", "--tries", "2")
+    await using forwarding = start("log/payments", receiver.url, "--begin", "beginning", "--retries", "1")
     await forwarding.printed(/payments\[0\]@3 422: odd in \d+ ms; refused\n/)
     expect(receiver.offsets).toEqual([0, 1, 1, 2, 3, 3])
 
@@ -224,7 +224,7 @@ describe("a record that the target refuses", () => {
     await fill(2)
     refuseOdd()
     {
-      await using forwarding = start("log/payments", receiver.url, "--from", "beginning", "--tries", "1")
+      await using forwarding = start("log/payments", receiver.url, "--begin", "beginning", "--retries", "0")
       await forwarding.printed(/@1 422: odd in \d+ ms; refused\n/)
     }
     renameSync(join(folder.path, "log"), join(folder.path, "former"))
@@ -243,7 +243,16 @@ describe("a record that the target refuses", () => {
   test("ends the forward with --on-refusal stop, and is the first one of the next run", async () => {
     await fill(3)
     refuseOdd()
-    const args = ["log/payments", receiver.url, "--from", "beginning", "--on-refusal", "stop", "--tries", "1"]
+    const args = [
+      "log/payments",
+      receiver.url,
+      "--begin",
+      "beginning",
+      "--on-refusal",
+      "stop",
+      "--retries",
+      "0",
+    ]
     const { status, stderr } = await run(...args)
     expect(status).toBe(77)
     expect(stderr).toContain("payments[0]@1 was refused: 422: odd")
@@ -256,7 +265,7 @@ describe("a record that the target refuses", () => {
 
 test("one process at a time forwards under a name; another name has a position of its own", async () => {
   await fill(2)
-  await using forwarding = start("log/payments", receiver.url, "--from", "beginning")
+  await using forwarding = start("log/payments", receiver.url, "--begin", "beginning")
   await forwarding.printed(/@1 200/)
   const second = await run("log/payments", receiver.url)
   expect(second.status).toBe(69)
@@ -265,7 +274,7 @@ test("one process at a time forwards under a name; another name has a position o
   )
   const removed = await run("remove", "log-payments")
   expect(removed.status).toBe(69)
-  await using other = start("log/payments", receiver.url, "--name", "other", "--from", "beginning")
+  await using other = start("log/payments", receiver.url, "--name", "other", "--begin", "beginning")
   await other.printed(/@1 200/)
   expect(receiver.offsets).toEqual([0, 1, 0, 1])
 })
@@ -280,14 +289,14 @@ test("a name keeps its topic, and may have another URL; once removed it is new",
     return output
   }
   expect(await begin("log/payments", `${receiver.url}?token=secret`, "--name", "mine")).toContain(
-    ", leaving out 2 older records; --from beginning posts them, too\n",
+    ", leaving out 2 older records; --begin beginning posts them, too\n",
   )
   const other = await run("log/other", receiver.url, "--name", "mine")
   expect([other.status, other.stderr]).toEqual([
     64,
     "mine forwards log/payments; choose another --name\n(see hookline forward --help)\n",
   ])
-  const moved = await begin("log/payments", receiver.url, "--name", "mine", "--from", "end")
+  const moved = await begin("log/payments", receiver.url, "--name", "mine", "--begin", "end")
   expect(moved).toContain(`mine was posted to ${receiver.url}?… before; it continues from there\n`)
   expect(moved).toContain(
     "mine continues where it stopped; to begin at the end, run hookline forward remove mine first\n",
@@ -296,19 +305,19 @@ test("a name keeps its topic, and may have another URL; once removed it is new",
   expect(receiver.all).toHaveLength(0)
   {
     // elsewhere than before, it begins there; and once only, as a restart has the same words
-    await using again = start("log/payments", receiver.url, "--name", "mine", "--from", "beginning")
+    await using again = start("log/payments", receiver.url, "--name", "mine", "--begin", "beginning")
     expect(await again.printed(/forwarding .*\n/)).toContain("mine begins again at the beginning\n")
     await receiver.offset(1)
     again.signal("SIGTERM")
     await again.exited
   }
-  const restarted = await begin("log/payments", receiver.url, "--name", "mine", "--from", "beginning")
+  const restarted = await begin("log/payments", receiver.url, "--name", "mine", "--begin", "beginning")
   expect(restarted).toContain("mine continues where it stopped")
   expect(inOrder()).toEqual(upTo(2))
   expect(await run("remove", "mine")).toMatchObject({ status: 0, stdout: "mine removed\n" })
   expect(readdirSync(join(folder.path, ".hookline/forwards"))).toEqual([])
   expect(await run("list", "--json")).toMatchObject({ status: 0, stdout: "[]\n" })
-  expect(await begin("log/payments", receiver.url, "--name", "mine", "--from", "beginning")).toContain(
+  expect(await begin("log/payments", receiver.url, "--name", "mine", "--begin", "beginning")).toContain(
     ", 2 waiting\n",
   )
 })
@@ -338,7 +347,7 @@ test("the list says what a forward is doing: while the target is down since when
     return { running, retrying_since, last_error }
   }
   const begun = Date.now()
-  await using forwarding = start("log/payments", url, "--from", "beginning")
+  await using forwarding = start("log/payments", url, "--begin", "beginning")
   await forwarding.printed(/connection refused .*; retrying/)
   await until("the error is listed", async () => (await state()).last_error !== null)
   const waiting = await state()
@@ -361,7 +370,7 @@ test("the list says what a forward is doing: while the target is down since when
 
 test("positions are readable by their owner alone", async () => {
   await fill(1)
-  await using forwarding = start("log/payments", receiver.url, "--from", "beginning")
+  await using forwarding = start("log/payments", receiver.url, "--begin", "beginning")
   await forwarding.printed(/@0 200/)
   const forwards = join(folder.path, ".hookline/forwards")
   for (const path of [forwards, ...readdirSync(forwards).map((name) => join(forwards, name))])
@@ -372,7 +381,7 @@ describe("what is no longer in the log is named,", () => {
   test("when retention deleted it while the target was down", async () => {
     await fill(200)
     receiver.answer = () => new Response("", { status: receiver.all.length < 3 ? 503 : 200 })
-    await using forwarding = start("log/payments", receiver.url, "--from", "beginning")
+    await using forwarding = start("log/payments", receiver.url, "--begin", "beginning")
     await receiver.count(1)
     const directory = join(folder.path, "log")
     const writer = openLog(directory, { retention_bytes: 100 })
@@ -391,7 +400,7 @@ describe("what is no longer in the log is named,", () => {
     await fill(50)
     const directory = join(folder.path, "log")
     const goOn = async (pattern: RegExp): Promise<void> => {
-      await using forwarding = start("log/payments", receiver.url, "--from", "beginning")
+      await using forwarding = start("log/payments", receiver.url, "--begin", "beginning")
       await forwarding.printed(pattern)
     }
     receiver.answer = ({ offset }) => new Response("", { status: offset === 10 ? 503 : 200 })
@@ -429,13 +438,13 @@ describe("what is no longer in the log is named,", () => {
 })
 
 test.each([
-  [["log", "http://localhost/"], 64, "Expected CONNECTION/TOPIC"],
+  [["a b", "http://localhost/"], 64, "Expected CONNECTION/TOPIC"],
   [["log/payments"], 64, "missing required argument 'url'"],
   [["log/payments", "localhost:3000"], 64, "the target is not an http or https URL"],
   [["nowhere/payments", "http://localhost/"], 64, "unknown connection nowhere; the file has log"],
   [["log/payments", "http://localhost/", "--name", "a b"], 64, '"a b" can\'t be a name'],
-  [["log/payments", "http://localhost/", "--tries", "0"], 64, "Expected a whole number from 1"],
-  [["log/payments", "http://localhost/", "--from", "5"], 64, "Allowed choices are beginning, end"],
+  [["log/payments", "http://localhost/", "--retries", "x"], 64, "Expected a whole number from 0"],
+  [["log/payments", "http://localhost/", "--begin", "5"], 64, "Allowed choices are beginning, end"],
   [["failures", "nobody"], 66, "The position of forward nobody is not known"],
   [["retry", "nobody"], 66, "The position of forward nobody is not known"],
   [["remove", "nobody"], 66, "The position of forward nobody is not known"],

@@ -95,7 +95,7 @@ describe.skipIf(!available)("a forward of a Kafka topic", () => {
       ({ offset }) => new Response("", { status: offset === 2 ? 404 : 200 }),
     )
     await using forwarding = startCommand(
-      ["forward", `kafka/${topic}`, receiver.url, "--from", "beginning", "--tries", "1", "--name", "n"],
+      ["forward", `kafka/${topic}`, receiver.url, "--begin", "beginning", "--retries", "0", "--name", "n"],
       folder.path,
     )
     await all(receiver, 20)
@@ -114,7 +114,7 @@ describe.skipIf(!available)("a forward of a Kafka topic", () => {
     await publish(topic, 1)
     await using receiver = new Receiver(() => new Response("", { status: 404 }))
     {
-      const args = ["--from", "beginning", "--tries", "1", "--name", "former"]
+      const args = ["--begin", "beginning", "--retries", "0", "--name", "former"]
       await using forwarding = startCommand(["forward", `kafka/${topic}`, receiver.url, ...args], folder.path)
       await forwarding.printed(/404 in \d+ ms; refused\n/)
     }

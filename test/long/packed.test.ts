@@ -40,7 +40,7 @@ ${pipeline("log")}${pipeline("kafka")}`
   for (const url of Object.values(running.urls))
     expect((await fetch(url, { method: "POST", body: '{"id":1}' })).status).toBe(200)
   await using target = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() })
-  await using forward = startCommand(["forward", "log/webhooks", target.url.href, "--from", "beginning"], at)
+  await using forward = startCommand(["forward", "log/webhooks", target.url.href, "--begin", "beginning"], at)
   await forward.printed(/ 200 in /)
   await using dev = await startDev(["--port", `${port}`, "--admin-port", `${adminPort}`], at)
   await Bun.write(join(at, "hookline.log"), running.output() + dev.output())

@@ -54,7 +54,7 @@ ${["webhooks", "followed", "early", "one", "other", "piped", ...more].map((name)
     ["the beginning, which is the default", [], [0, 1, 2, 3, 4]],
     ["an offset", ["--offset", "3"], [3, 4]],
     ["an offset of a partition", ["--offset", "0:3"], [3, 4]],
-    ["the end", ["--from", "end"], []],
+    ["the end", ["--begin", "end"], []],
     ["the last records", ["-n", "2"], [3, 4]],
     ["more than there are", ["-n", "99"], [0, 1, 2, 3, 4]],
     ["none of the last records", ["-n", "0"], []],
@@ -174,7 +174,7 @@ ${["webhooks", "followed", "early", "one", "other", "piped", ...more].map((name)
 
   test("tail ends as other programs do, without a complaint, when its reader has had enough", async () => {
     await post(0, "piped")
-    const command = `${PROGRAM.join(" ")} tail ${topicOf("piped")} --follow --from beginning ${conf.join(" ")} | head -n 1; echo \${PIPESTATUS[0]}`
+    const command = `${PROGRAM.join(" ")} tail ${topicOf("piped")} --follow --begin beginning ${conf.join(" ")} | head -n 1; echo \${PIPESTATUS[0]}`
     const pipe = Bun.spawn(["bash", "-c", command], { cwd: root, stdout: "pipe", stderr: "pipe" })
     const lines = pipe.stdout.getReader()
     const first = await lines.read()

@@ -1,6 +1,7 @@
 import { useEffect } from "preact/hooks"
 import { mayAct } from "../api-client.ts"
 import { State } from "../components/values.tsx"
+import { formatDateTime } from "../format.ts"
 import { isMac } from "../keyboard.ts"
 import { overview } from "../live.ts"
 import { hrefOf } from "../router.ts"
@@ -96,7 +97,12 @@ function ServiceStateLine() {
         {state?.cause ??
           it.connections.flatMap(({ id, replica }) => (replica === undefined ? [id] : [])).join(", ")}
       </span>
-      <span class="service-version">{it.version}</span>
+      <span
+        class="service-version"
+        title={`Configuration loaded ${formatDateTime(it.configuration_loaded_at)}`}
+      >
+        {it.version}
+      </span>
     </div>
   )
 }

@@ -1,6 +1,7 @@
 import type { SpoolState } from "../brokers/broker.ts"
 import type { AdminAccess } from "./access.ts"
 import { acceptsGzip } from "./page-files.ts"
+import { failedReload } from "./problems/subjects/configuration.ts"
 import type { ComponentProblems, Readiness, Service } from "./service.ts"
 
 type Probe = (request: Request) => Response | Promise<Response | undefined>
@@ -16,7 +17,11 @@ export const probes = (
     const [exclude, ...more] = new URL(request.url, "http://localhost").searchParams.getAll("exclude")
     if ((exclude !== undefined && exclude !== "brokers") || more.length > 0)
       return text(400, "brokers is the only value of exclude\n")
-    return readyzAnswer(service.readiness(exclude), admission().tokenOf(request) !== undefined)
+    return readyzAnswer(
+      service.readiness(exclude),
+      failedReload(service.configuration()),
+      admission().tokenOf(request) !== undefined,
+    )
   },
   "/metrics": (request) => {
     if (admission().tokenOf(request) === undefined)
@@ -31,6 +36,7 @@ export const probes = (
 
 function readyzAnswer(
   { state, pipelines, connections, impaired, stores, listeners, spools }: Readiness,
+  configuration: string | undefined,
   withReasons: boolean,
 ): Response {
   const reasons = {
@@ -45,7 +51,8 @@ function readyzAnswer(
   }
   const shown = Object.entries(reasons).filter(([name, of]) => name === "connections" || !isEmpty(of))
   const status = state === "ready" || state === "partly ready" ? 200 : 503
-  return Response.json({ status: state, ...(withReasons && Object.fromEntries(shown)) }, { status })
+  const detail = { ...Object.fromEntries(shown), ...(configuration !== undefined && { configuration }) }
+  return Response.json({ status: state, ...(withReasons && detail) }, { status })
 }
 
 const isEmpty = (object: object): boolean => Object.keys(object).length === 0

@@ -18,6 +18,7 @@ test("a problem begins when it is sampled, though nobody asks", async () => {
   const service = {
     activity: async () => ({ process: "", events: [], bounds: [], latencies: [], notes: [] }),
     readiness: () => readiness,
+    configuration: () => ({ loadedAtMs: 0, problem: undefined }),
     pipelines: () => [],
     forwards: () => [],
     extensions: () => [],

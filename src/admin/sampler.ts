@@ -19,7 +19,10 @@ const MOST_SHARE = 20
 /** How old what someone asks for may be, in milliseconds. */
 const FRESH_MS = 100
 
-type SampledService = Pick<Service, "activity" | "readiness" | "pipelines" | "forwards" | "extensions">
+type SampledService = Pick<
+  Service,
+  "activity" | "configuration" | "readiness" | "pipelines" | "forwards" | "extensions"
+>
 
 /** Samples the counters of all replicas each second, and when someone asks, and finds the problems by them. */
 export class Sampler {
@@ -93,6 +96,7 @@ export class Sampler {
     let pipelines: ReadonlyMap<string, ReturnType<Service["pipelines"]>[number]> | undefined
     const findings = findProblems({
       readiness: service.readiness(),
+      configuration: service.configuration(),
       history: this.history,
       // there may be thousands, and most of the time none is looked up
       pipeline: (id) => (pipelines ??= new Map(service.pipelines().map((it) => [it.id, it]))).get(id),

@@ -23,6 +23,7 @@ const serviceWith = (fault: Error): Service => ({
   groups: () => Promise.reject(fault),
   forwards: () => [],
   extensions: () => [],
+  configuration: () => ({ loadedAtMs: 0, problem: undefined }),
   problemKinds: [],
   sectionLists: [],
   sections: () => [],

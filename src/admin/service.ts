@@ -3,6 +3,7 @@ import type { Broker, GroupOffsets, LogReader, SpoolState } from "../brokers/bro
 import type { CaptureMode } from "../config/sections.ts"
 import type { Servers } from "../http/server.ts"
 import type { ForwardGauges, ReadinessState } from "../telemetry/gauges.ts"
+import type { ConfigurationState } from "../telemetry/configuration-metrics.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { LogLevel } from "../telemetry/log.ts"
 import type { Report, SourceLimits } from "../verify/explanation.ts"
@@ -23,6 +24,7 @@ export interface Service {
   readonly id: string
   /** Milliseconds since 1970. */
   readonly startedAtMs: number
+  configuration(): ConfigurationState
   /** @param exclude what the answer does not depend on */
   readiness(exclude?: Exclusion): Readiness
   /** @param accept of the request: the format */

@@ -80,7 +80,8 @@ async function watchOverview(
 }
 
 function print({ state, version, host, now, problems, ...lists }: Overview): void {
-  console.log(escapeControls(`${state}: Hookline ${version} on ${host}`))
+  const loaded = new Date(lists.configuration_loaded_at).toISOString()
+  console.log(escapeControls(`${state}: Hookline ${version} on ${host}, configuration loaded at ${loaded}`))
   for (const it of problems) for (const line of describeProblem(it, now)) console.log(escapeControls(line))
   section(
     ["PIPELINE", "EVENTS/S", "REFUSED/S", "P99 MS", "REFUSED IN 5 MIN"],

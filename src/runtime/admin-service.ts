@@ -6,6 +6,7 @@ import type { ConnectionInfo, PipelineInfo, Service } from "../admin/service.ts"
 import { HooklineError } from "../errors.ts"
 import { captureOf } from "../config/sections.ts"
 import type { ActivitySample } from "../admin/history.ts"
+import type { ConfigurationState } from "../telemetry/configuration-metrics.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import type { Logger, LogLevel } from "../telemetry/log.ts"
 import { notJudged } from "../verify/explanation.ts"
@@ -28,6 +29,7 @@ export interface Running extends Pick<Service, "id" | "readiness" | "receiver" |
   readonly listening: readonly Listening[]
   readonly forwards: readonly RunningForward[]
   readonly extensions: RunningExtensions
+  readonly configuration: ConfigurationState
   readonly reloadAgain: ReloadableApplication["reloadAgain"]
   /** The broker of a connection, open for pipelines. */
   broker(connection: string): Broker | undefined
@@ -57,6 +59,7 @@ export function adminService(running: Running): Service {
   return {
     id: running.id,
     startedAtMs: Date.now(),
+    configuration: () => running.configuration,
     readiness: (exclude) => running.readiness(exclude),
     metrics: (accept) => running.expose(accept),
     activity: () => running.activity(),

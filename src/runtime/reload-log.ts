@@ -24,7 +24,7 @@ export async function logReload(
   } catch (cause) {
     if (cause instanceof HooklineError && cause.code === "closing") throw cause
     const error = await explain(cause)
-    metrics.configuration.failed()
+    metrics.configuration.failed(reasonOf(error))
     logProblems(log, error)
     log.error("reload failed; configuration unchanged")
     throw error
@@ -82,6 +82,13 @@ export function* logListening(
     log.info(it, "listening")
     yield
   }
+}
+
+/** The first problem, and how many more there are. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof HooklineError)) return "a fault in Hookline, which the log has"
+  const [first = "", ...others] = error.message.split("\n")
+  return others.length === 0 ? first : `${first} (and ${others.length} more)`
 }
 
 function logProblems(log: Logger, error: unknown): void {

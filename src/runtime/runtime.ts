@@ -11,6 +11,7 @@ import type { RequestsFrom } from "../http/server.ts"
 import type { OnAnswer } from "../pipeline/outcome-log.ts"
 import type { Exposition } from "../telemetry/text-formats.ts"
 import { openLog, type Logger, type LogLevel } from "../telemetry/log.ts"
+import type { ConfigurationState } from "../telemetry/configuration-metrics.ts"
 import { Metrics } from "../telemetry/metrics.ts"
 import { RequestLog } from "../telemetry/request-log.ts"
 import { adminService, type Running } from "./admin-service.ts"
@@ -119,6 +120,10 @@ export class Runtime implements ReloadableApplication, Running {
 
   get active(): ActivePlan {
     return this.#active!
+  }
+
+  get configuration(): ConfigurationState {
+    return this.metrics.configuration.state()
   }
 
   get plan(): Plan {

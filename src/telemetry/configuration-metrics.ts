@@ -1,5 +1,13 @@
 import type { MetricRegistry } from "./metric-registry.ts"
 
+/** The configuration that is active, and whether the one on disk would start. */
+export interface ConfigurationState {
+  /** Milliseconds since 1970. */
+  readonly loadedAtMs: number
+  /** Why the last reload failed; undefined: it did not. */
+  readonly problem: string | undefined
+}
+
 /** Outcomes of reloads, under names like those of Prometheus' own. */
 export function configurationMetrics(registry: MetricRegistry) {
   const reloads = registry.tallies(
@@ -7,33 +15,38 @@ export function configurationMetrics(registry: MetricRegistry) {
     "Configuration reloads by result: success, failure.",
     ["result"],
   )
-  let successful = 0
-  let at = 0
+  let loadedAtMs = Date.now()
+  // until it has started
+  let isSuccessful = false
+  let problem: string | undefined
   registry.gauge(
     "hookline_config_last_reload_successful",
     "1 if the last configuration reload, or the start, succeeded; else 0.",
-    () => successful,
+    () => (isSuccessful ? 1 : 0),
   )
   registry.gauge(
     "hookline_config_last_reload_success_timestamp_seconds",
     "When the active configuration was loaded.",
-    () => at,
+    () => loadedAtMs / 1000,
   )
   for (const result of ["success", "failure"]) reloads.at(result)
   const started = (): void => {
-    successful = 1
-    at = Date.now() / 1000
+    isSuccessful = true
+    problem = undefined
+    loadedAtMs = Date.now()
   }
   return {
     started,
+    state: (): ConfigurationState => ({ loadedAtMs, problem }),
     reloaded(): void {
       reloads.at("success").add()
       started()
     },
-    /** The configuration is invalid, or one of its resources can't be opened. */
-    failed(): void {
+    /** The configuration is invalid, or one of its resources can't be opened. @param reason without secrets */
+    failed(reason: string): void {
       reloads.at("failure").add()
-      successful = 0
+      isSuccessful = false
+      problem = reason
     },
   }
 }

@@ -134,6 +134,7 @@ describe("an outage of a broker", () => {
       /^error: Connection kafka accepts no events: .*connection refused.* \(for \d+ s\)$/m,
     )
     expect(stdout).toMatch(/^warning: Events of kept are kept in its spool \(1 events, .*connection refused/m)
+    expect(stdout).toMatch(/^\S.*: Hookline .*, configuration loaded at \d{4}-\S+Z$/m)
     const metrics = await (await fetch(`${api.running.adminUrl}/metrics`)).text()
     expect(metrics).toContain('hookline_problems{kind="connection_down",severity="error"} 1\n')
     expect(metrics).toContain('hookline_problems{kind="connection_down",severity="warning"} 1\n')

@@ -2,9 +2,11 @@ import { expect, test } from "bun:test"
 import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
+import type { Overview } from "../../src/admin/api/overview-shape.ts"
 import { hookline, reload, startHookline, folderOfTests } from "../support/hookline.ts"
 import { freePort } from "../support/ports.ts"
 import { startCommand } from "../support/running-command.ts"
+import { until } from "../support/kafka-options.ts"
 import { published, reloadConf, statusOf } from "../support/reloaded.ts"
 import { PROGRAM } from "../support/program.ts"
 
@@ -72,6 +74,24 @@ test("a wrong file changes nothing and every problem is logged; the next right o
     const metrics = await (await fetch(`${running.adminUrl}/metrics`)).text()
     expect(metrics).toContain("hookline_config_last_reload_successful 0\n")
     expect(metrics).toContain('hookline_config_reloads_total{result="failure"} 1\n')
+    const ofReload = async () => {
+      const { problems, configuration_loaded_at: loadedAt } = (await (
+        await fetch(`${running.adminUrl}/api/overview`)
+      ).json()) as Overview
+      const [problem] = problems.filter(({ kind, until }) => kind === "reload_failed" && until === null)
+      return { problem, loadedAt }
+    }
+    await until("the failed reload is a problem", async () => (await ofReload()).problem !== undefined)
+    const { problem, loadedAt } = await ofReload()
+    const active = new Date(loadedAt).toISOString()
+    expect(problem!.cause).toMatch(
+      /^The configuration on disk does not start: .*pipelines\.conf:\d+: .* \(and \d more\); the one loaded at /,
+    )
+    expect(problem!.cause).toEndWith(`the one loaded at ${active} is active`)
+    expect(await (await fetch(`${running.adminUrl}/readyz`)).json()).toMatchObject({
+      status: "ready",
+      configuration: problem!.cause,
+    })
 
     rmSync(join(folder, "pipelines.conf"))
     const before = running.log.length
@@ -89,6 +109,9 @@ test("a wrong file changes nothing and every problem is logged; the next right o
     expect(await statusOf(url)).toBe(200)
     expect(await reload(running, folder, reloadConf({ topic: "second" }))).toBe("reloaded")
     expect(await statusOf(url)).toBe(200)
+    await until("the problem is over", async () => (await ofReload()).problem === undefined)
+    expect((await ofReload()).loadedAt).toBeGreaterThan(loadedAt)
+    expect(await (await fetch(`${running.adminUrl}/readyz`)).json()).not.toHaveProperty("configuration")
   } finally {
     await running.stop()
   }

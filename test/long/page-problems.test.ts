@@ -1,8 +1,9 @@
 import { createHmac } from "node:crypto"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, test } from "bun:test"
 import { accessibilityFindings, hasBrowser, openPage, startBrowser } from "../support/browser.ts"
-import { hookline, sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
+import { hookline, reload, sharedByTests, startHookline, temporaryFolder } from "../support/hookline.ts"
 import { overflowPx } from "../support/page.ts"
 import { freePorts } from "../support/ports.ts"
 import { pipelineTo } from "../support/troubled.ts"
@@ -32,6 +33,8 @@ listen = 127.0.0.1:${admin}
   const post = (id: string, body: string, headers: { [name: string]: string } = {}) =>
     fetch(running.urls[id]!, { method: "POST", body, headers })
   return {
+    running,
+    folder: folder.path,
     adminUrl: running.adminUrl!,
     post,
     signed: (secret: string) =>
@@ -101,6 +104,26 @@ describe.skipIf(!hasBrowser())("the page's list of problems", () => {
     expect(texts.findIndex((it) => it.includes("of signed"))).toBeGreaterThan(
       texts.findIndex((it) => it.includes("Events of kept")),
     )
+    expect(faults).toEqual([])
+    await page.context().close()
+  })
+
+  test("a failed reload is named until one succeeds", async () => {
+    const { running, folder } = service
+    const { page, faults } = await openPage(browser, service.adminUrl)
+    const items = page.getByRole("list", { name: "Needs action" }).getByRole("listitem")
+    const line = items.filter({ hasText: "The configuration on disk does not start" })
+    const right = readFileSync(join(folder, "pipelines.conf"), "utf8")
+    expect(await reload(running, folder, `${right}[service]\ntokn = none\n`)).toBe("not")
+    await line.getByText(/\[service\] tokn: .*the one loaded at \S+ is active/).waitFor()
+    await line.getByText("Mend the file before the next restart").waitFor()
+    expect(await service.status()).toContain("The configuration on disk does not start")
+    expect(await reload(running, folder, right)).toBe("reloaded")
+    // a brief one is not listed as over
+    await items
+      .filter({ hasText: "does not start" })
+      .filter({ hasNotText: /ended \d+ s ago/ })
+      .waitFor({ state: "detached" })
     expect(faults).toEqual([])
     await page.context().close()
   })

@@ -14,6 +14,7 @@ export const overviewShape = (lists: readonly SectionList[]) =>
     host: Type.String({ description: "The name of the machine or pod." }),
     state: oneOf(...READINESS_STATES),
     started_at: time,
+    configuration_loaded_at: time,
     now: time,
     sparkline_step_ms: Type.Integer(),
     capture: oneOf("refused", "all", "off"),

@@ -126,6 +126,7 @@ export async function overviewOf(
     host: hostname(),
     state: readiness.state,
     started_at: service.startedAtMs,
+    configuration_loaded_at: service.configuration().loadedAtMs,
     now,
     sparkline_step_ms: (STEPS / POINTS) * STEP_MS,
     capture: service.captureMode(),

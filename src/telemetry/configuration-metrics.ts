@@ -1,12 +1,5 @@
+import type { ConfigurationState } from "./gauges.ts"
 import type { MetricRegistry } from "./metric-registry.ts"
-
-/** The configuration that is active, and whether the one on disk would start. */
-export interface ConfigurationState {
-  /** Milliseconds since 1970. */
-  readonly loadedAtMs: number
-  /** Why the last reload failed; undefined: it did not. */
-  readonly problem: string | undefined
-}
 
 /** Outcomes of reloads, under names like those of Prometheus' own. */
 export function configurationMetrics(registry: MetricRegistry) {

@@ -1,5 +1,13 @@
 import type { MetricRegistry } from "./metric-registry.ts"
 
+/** The configuration that is active, and whether the one on disk would start. */
+export interface ConfigurationState {
+  /** Milliseconds since 1970. */
+  readonly loadedAtMs: number
+  /** Why the last reload failed; undefined: it did not. */
+  readonly problem: string | undefined
+}
+
 /** State that is read from the running application at each scrape. */
 export interface Observed {
   /** Unanswered requests, and the bytes of the in-flight budget that they hold. */

@@ -2,7 +2,7 @@ import type { ExtensionState } from "../extension-state.ts"
 import type { History } from "../history.ts"
 import type { Replica } from "../replicas.ts"
 import type { ForwardInfo, PipelineInfo, Readiness } from "../service.ts"
-import type { ConfigurationState } from "../../telemetry/configuration-metrics.ts"
+import type { ConfigurationState } from "../../telemetry/gauges.ts"
 import type { Finding, ProblemKind } from "./finding.ts"
 
 /** The state that problems are found by: the service now, and what was counted in the last minutes. */

@@ -1,4 +1,4 @@
-import type { ConfigurationState } from "../../../telemetry/configuration-metrics.ts"
+import type { ConfigurationState } from "../../../telemetry/gauges.ts"
 import type { ProblemKind } from "../finding.ts"
 import type { ProblemSubject } from "../subject.ts"
 

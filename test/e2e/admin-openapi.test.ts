@@ -107,7 +107,6 @@ async function overviewAndTopics(): Promise<void> {
   await call("GET", "/api/overview", "overview")
   await call("GET", "/api/overview", "overview?pipelines=false")
   await call("GET", "/api/activity", "activity")
-  await call("GET", "/api/problems", "problems")
   await call("GET", "/api/pipelines/{id}", "pipelines/payments")
   await call("GET", "/api/pipelines/{id}", "pipelines/none")
   await call("GET", "/api/topics", "topics")
@@ -189,6 +188,17 @@ async function forwards(): Promise<void> {
       await call("POST", `/api/forwards/{id}/${change}`, `forwards/${id}/${change}`)
 }
 
+async function problems(): Promise<void> {
+  await call("GET", "/api/problems", "problems")
+  await call("GET", "/api/mutes", "mutes")
+  const by = { by: "ana" }
+  await call("POST", "/api/problems/{id}/acknowledge", "problems/none/acknowledge", by)
+  await call("POST", "/api/problems/{id}/mute", "problems/silent:payments/mute", by)
+  await call("POST", "/api/problems/{id}/mute", "problems/none/mute", by)
+  await call("GET", "/api/mutes", "mutes")
+  await call("POST", "/api/problems/{id}/unmute", "problems/silent:payments/unmute")
+}
+
 async function logLevelAndSessions(): Promise<void> {
   await call("GET", "/api/log-level", "log-level")
   await call("PUT", "/api/log-level", "log-level", { level: "debug" })
@@ -215,6 +225,7 @@ test("every operation of the document answers as it says", async () => {
     samplesAndProviders,
     replays,
     forwards,
+    problems,
     logLevelAndSessions,
   ]
   for (const callAll of areas) await callAll()

@@ -46,8 +46,12 @@ const LEFT_TO_FAULTS: readonly string[] = [
   "kafka-topic-deleted",
   "kafka-wrong-answers",
   "log-backup",
+  "log-copies-killed",
+  "log-exchanged",
   "overload",
+  "postgres",
   "read-errors",
+  "retention-killed",
   "stalling-disk",
   "surroundings",
 ]

@@ -6,7 +6,7 @@ import { quoted } from "../../postgres/migrations.ts"
 import type { CommitAnswer, UncommittedRecord } from "../batch-publisher.ts"
 import type { AcknowledgedEnds } from "./acknowledged-ends.ts"
 import { packAppend } from "./append.ts"
-import type { TopicPartitions } from "./topic-partitions.ts"
+import type { PlacedRecord, TopicPartitions } from "./topic-partitions.ts"
 
 /** An append without a deadline, as a replay's, whose answer has not come by then is in doubt. */
 const LONGEST_MS = 60_000
@@ -17,12 +17,6 @@ const LOOK_MS = 1000
 type Verdict = "again" | "in doubt" | "record"
 
 type Committed = Extract<CommitAnswer, { kind: "done" }>["value"]
-
-interface Placed {
-  readonly one: UncommittedRecord
-  readonly id: number
-  readonly number: number
-}
 
 /**
  * Appends batches, one at a time, each by one statement that is a transaction of its own. Its answer is certain only if the
@@ -91,7 +85,7 @@ export class Appender {
   }
 
   /** Halves a batch that the server refuses, until it is known for which record. @returns the offset of each */
-  async #appendAll(link: PostgresLink, placed: readonly Placed[]): Promise<Committed["offsets"]> {
+  async #appendAll(link: PostgresLink, placed: readonly PlacedRecord[]): Promise<Committed["offsets"]> {
     try {
       return await this.#appendOnce(link, placed)
     } catch (error) {
@@ -113,7 +107,7 @@ export class Appender {
     return [...offsets, ...(await this.#appendAll(link, placed.slice(half)))]
   }
 
-  async #appendOnce(link: PostgresLink, placed: readonly Placed[]): Promise<number[]> {
+  async #appendOnce(link: PostgresLink, placed: readonly PlacedRecord[]): Promise<number[]> {
     const batch = placed.map(({ one }) => one)
     const values = packAppend(
       batch,
@@ -151,7 +145,7 @@ function describeWait(event: string | null): string {
   return `PostgreSQL has not finished an append in time${event === null ? "" : `: it waits for ${event}`}`
 }
 
-function nameOf(placed: readonly Placed[], partitionId: number): { topic: string; number: number } {
+function nameOf(placed: readonly PlacedRecord[], partitionId: number): { topic: string; number: number } {
   const { one, number } = placed.find(({ id }) => id === partitionId)!
   return { topic: one.record.topic, number }
 }

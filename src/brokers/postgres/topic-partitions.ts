@@ -6,9 +6,12 @@ import { isPlaced, partitionFor } from "../placement.ts"
 /** A partition's id in the database, by its number in the topic. */
 type Ids = readonly number[]
 
-interface PlacedRecord {
+/** A record, and the partition that it goes to. */
+export interface PlacedRecord {
   readonly one: UncommittedRecord
+  /** The partition's id in the database. */
   readonly id: number
+  /** The partition's number in the topic. */
   readonly number: number
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test"
 import { makeSigner } from "../../src/verify/presets/providers.ts"
 import { sampleRequest } from "../../src/verify/samples/samples.ts"
+import { makeCertificate } from "../support/certificate.ts"
 import { blocksOf } from "../support/documents.ts"
 import { HANG_MS } from "../support/hang.ts"
 import { hooklineInProcess } from "../support/command-in-process.ts"
@@ -347,6 +348,33 @@ key = json:/k
     }
     await untilTaken(service, { n: 3 })
     expect(await values()).toContainEqual(expect.objectContaining({ n: 3 }))
+  })
+
+  test("sslmode means what libpq means by it, and what is wrong with a certificate is said", async () => {
+    using folder = temporaryFolder()
+    await initialize(folder.path)
+    const nowMs = Date.now()
+    const ca = makeCertificate("a CA", { isCa: true, nowMs })
+    const { pem, privateKey } = makeCertificate("localhost", { issuer: ca, hosts: ["localhost"], nowMs })
+    await postgres.useTls(pem, privateKey.export({ format: "pem", type: "pkcs8" }) as string)
+    await Bun.write(`${folder.path}/ca.pem`, ca.pem)
+    const answer = async (host: string, sslmode: string, more = ""): Promise<string> => {
+      const url = `${postgres.url.replace("127.0.0.1", host)}?sslmode=${sslmode}`
+      await Bun.write(`${folder.path}/pipelines.conf`, configuration(more, url))
+      const { stdout } = await hooklineInProcess(["check", "--connect"], { cwd: folder.path })
+      return /^connection db: PostgreSQL at \S+ (?!schema)(.*)$/m.exec(stdout)![1]!
+    }
+    const trusted = "postgres_ca = ca.pem"
+    // the setting is read a moment after it was changed
+    while ((await answer("localhost", "require")) !== "answers") await Bun.sleep(LOOK_MS)
+    expect(await answer("localhost", "verify-full", trusted)).toBe("answers")
+    expect(await answer("127.0.0.1", "verify-ca", trusted)).toBe("answers")
+    expect(await answer("127.0.0.1", "verify-full", trusted)).toContain("is for another host")
+    expect(await answer("localhost", "verify-full")).toContain("set postgres_ca to its CA")
+    expect(await answer("localhost", "disable")).toBe("answers")
+    await postgres.set("ssl", null)
+    while ((await answer("localhost", "require")) === "answers") await Bun.sleep(LOOK_MS)
+    expect(await answer("localhost", "require")).toContain("does not offer TLS")
   })
 
   test("a service starts before its database, says why it can't publish, and needs no restart", async () => {

@@ -1,4 +1,4 @@
-import { chownSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs"
+import { chownSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { Glob, SQL } from "bun"
@@ -9,6 +9,8 @@ import { lacks } from "./tools.ts"
 /** A PostgreSQL of a test's own, which trusts everybody on the loopback address. Disposing of it ends it. */
 export interface Postgres extends AsyncDisposable {
   readonly url: string
+  /** Takes TLS as well, with this certificate and key (PEM). */
+  useTls(certificate: string, key: string): Promise<void>
   start(): void
   /** Resolves when it takes connections. */
   answers(): Promise<void>
@@ -50,8 +52,23 @@ export async function makePostgres(primary?: Postgres): Promise<Postgres> {
     server?.kill(signal)
     await server?.exited
   }
+  const set = async (name: string, value: string | null): Promise<void> => {
+    await query(url, value === null ? `ALTER SYSTEM RESET ${name}` : `ALTER SYSTEM SET ${name} = '${value}'`)
+    await query(url, "SELECT pg_reload_conf()")
+  }
   return {
     url,
+    async useTls(certificate, key) {
+      for (const [name, pem] of [
+        ["server.crt", certificate],
+        ["server.key", key],
+      ] as const) {
+        const file = join(data, name)
+        writeFileSync(file, pem, { mode: 0o600 })
+        if (user.length > 0) chownSync(file, 65_534, 65_534)
+      }
+      await set("ssl", "on")
+    },
     start: () => (server = Bun.spawn(command, { cwd: data, stderr: "ignore" })),
     answers: async () => {
       const asks = async (): Promise<boolean> => (await query(url, "SELECT 1")).length === 1
@@ -62,13 +79,7 @@ export async function makePostgres(primary?: Postgres): Promise<Postgres> {
       const children = readFileSync(`/proc/${server!.pid}/task/${server!.pid}/children`, "utf8")
       for (const pid of [`${server!.pid}`, ...children.trim().split(" ")]) process.kill(Number(pid), signal)
     },
-    async set(name, value) {
-      await query(
-        url,
-        value === null ? `ALTER SYSTEM RESET ${name}` : `ALTER SYSTEM SET ${name} = '${value}'`,
-      )
-      await query(url, "SELECT pg_reload_conf()")
-    },
+    set,
     async [Symbol.asyncDispose]() {
       await end("SIGINT")
       rmSync(data, { recursive: true })

@@ -195,7 +195,7 @@ const forwardOverview = (it: ForwardInfo): ForwardOverview => ({
   delivered: it.delivered,
   refused: it.refused,
   in_flight: it.inFlight,
-  per_second: it.perSecond,
+  per_second: rounded(it.perSecond),
   paused: it.isPaused,
   problem: it.problem ?? null,
 })

@@ -76,7 +76,13 @@ for (const kind of ["SQLite", "PostgreSQL"])
         child.signal("SIGKILL")
         await child.exited
       }
-      const rows = (await sql`SELECT n FROM effects ORDER BY id`) as { n: number }[]
+      let rows: { n: number }[] = []
+      // one that was killed last may be starting still
+      const read = async (): Promise<boolean> => {
+        rows = (await sql`SELECT n FROM effects ORDER BY id`.catch(() => [])) as { n: number }[]
+        return rows.length > 0
+      }
+      await until("the database answers", read)
       const all = rows.map(({ n }) => n)
       const distinct = new Set(all).size
       report(`A handler with transactions of ${kind}, killed ${ROUNDS} times`, {

@@ -158,7 +158,7 @@ test.skipIf(!hasKcat())(
           `${received.url}`,
           "-c",
           join(own, "pipelines.conf"),
-          "--from",
+          "--begin",
           "beginning",
         ),
         { stdout: "ignore", stderr: "ignore", cwd: own },

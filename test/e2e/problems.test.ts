@@ -48,8 +48,11 @@ test("a problem is acknowledged until it is over and muted until that is taken b
   const text = configuration(await freePort(), await freePort())
   using folder = temporaryFolder()
   const begin = () => startHookline(text, { folder: folder.path })
-  const listed = async ({ adminUrl }: { adminUrl: string | undefined }): Promise<ServiceProblem[]> =>
-    (await (await fetch(`${adminUrl}/api/problems`)).json()) as ServiceProblem[]
+  /** Those that are there: on a busy machine a connection may take seconds to open, and is listed last for minutes. */
+  const listed = async ({ adminUrl }: { adminUrl: string | undefined }): Promise<ServiceProblem[]> => {
+    const problems = (await (await fetch(`${adminUrl}/api/problems`)).json()) as ServiceProblem[]
+    return problems.filter((it) => it.until === null)
+  }
   const all = ["connection_down:kafka", "connection_down:kept", "silent:quiet"]
   const areThere = async (running: { adminUrl: string | undefined }) =>
     until("all problems are there", async () => {
@@ -91,8 +94,7 @@ test("a problem is acknowledged until it is over and muted until that is taken b
   ])
   // over, and nobody is on the next one
   await command("ack", "silent:quiet", "--by", "ana")
-  const silence = async () =>
-    (await listed(second)).find(({ id, until: ended }) => id === "silent:quiet" && ended === null)
+  const silence = async () => (await listed(second)).find(({ id }) => id === "silent:quiet")
   expect(await silence()).toMatchObject({ acknowledged: { by: "ana" } })
   expect((await fetch(second.urls["quiet"]!, { method: "POST", body: BODY })).status).toBe(200)
   await until("it is over", async () => (await silence()) === undefined)
